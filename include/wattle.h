@@ -86,15 +86,17 @@ struct wattle_tracker_options {
 	const char *output;        /* run file, %p is the pid; NULL: a temporary one in $TMPDIR that free removes */
 	int overwrite;             /* 1: replace an existing run file or tracking file */
 	const char *tracking_file; /* also write gpu_tracker's tracking file, .csv or .sqlite; NULL: none */
-	const char *ram_unit, *gpu_ram_unit, *time_unit; /* units as for `wattle run`; NULL: gigabytes, gigabytes, hours */
+	const char *ram_unit, *gpu_ram_unit,
+		*time_unit;        /* units as for `wattle run`; NULL: gigabytes, gigabytes, hours */
 	int64_t expected_cores;    /* 0: all cores of the machine */
 	const char *gpus;          /* UUIDs or indices, comma separated; NULL: those visible to the program */
 	const char *gpu_brand;     /* nvidia, amd, intel; NULL: any */
 	const char *label;         /* stored with the run; NULL: none */
 	int64_t pid;               /* process to track; 0: the calling one. Spans come from the calling process only */
-	int keep_environment;      /* 1: don't set WATTLE_RING, which directs spans of programs started later to the recorder */
+	int keep_environment; /* 1: don't set WATTLE_RING, which directs spans of programs started later to the recorder */
 	int quiet;                 /* 1: don't print the recorder's warnings on stderr */
-	const char *program;       /* path of the program wattle; NULL: the one installed with this library, else from $PATH */
+	const char
+		*program; /* path of the program wattle; NULL: the one installed with this library, else from $PATH */
 	const char *const *arguments; /* further options of `wattle attach`, NULL-terminated; NULL: none */
 	double stop_timeout_s;     /* maximum time that stop waits for the recorder before killing it (-EIO); 0: 600 */
 };
@@ -143,7 +145,7 @@ struct wattle_meter_options {
 struct wattle_reading {
 	size_t size;     /* sizeof(struct wattle_reading), set by the caller: later versions may add members */
 	double seconds;  /* between start and stop, CLOCK_MONOTONIC */
-	double cpu_j;    /* all packages; NaN: unknown, also if one of them can't be read; likewise for the next members */
+	double cpu_j; /* all packages; NaN: unknown, also if one of them can't be read; likewise for the next members */
 	double dram_j;   /* all memory domains */
 	double gpu_j;    /* all selected GPUs */
 	double total_j;  /* sum of the outermost domains, which do not overlap: cpu + dram + gpu as far as known; NaN if a
@@ -221,7 +223,7 @@ WATTLE_API const char *wattle_cap_notice(void);
 #define WATTLE_CAP_DEFAULT 4u /* reset: to the device's default */
 
 struct wattle_cap_device {
-	size_t size;                    /* sizeof(struct wattle_cap_device) of the caller (get), or of the library (list) */
+	size_t size; /* sizeof(struct wattle_cap_device) of the caller (get), or of the library (list) */
 	struct wattle_cap_device *next; /* for list; NULL: last entry */
 	char device[48];                /* "gpu-0", "package-0" */
 	char name[96];                  /* label for display: "NVIDIA H100 80GB HBM3" */
@@ -283,11 +285,12 @@ struct wattle_cap_tune_options {
 	                              highest is the default; 0: 30 */
 	double seconds;            /* maximum measured time per limit; 0: 30 */
 	double settle_s;           /* wait under a new limit before measuring; 0: until it acts and power is steady */
-	uint64_t seed;             /* for the order of limits and the intervals: same seed and measurements, same result */
+	uint64_t seed; /* for the order of limits and the intervals: same seed and measurements, same result */
 	int clocks;                /* 1: search the clock limit, in MHz, instead of the power limit */
 	int (*progress)(void *data, const struct wattle_cap_progress *progress); /* called after each window; a nonzero result
 	                                                                            ends the search as step's does; NULL: none */
-	void (*synchronize)(void *data); /* waits for work that step only started (CUDA); called before timing; NULL: none */
+	void (*synchronize)(
+		void *data); /* waits for work that step only started (CUDA); called before timing; NULL: none */
 };
 
 struct wattle_cap_interval {
@@ -302,20 +305,21 @@ struct wattle_cap_limit {
 	struct wattle_cap_interval energy_per_step_j, time_per_step_s; /* corrected for drift */
 	struct wattle_cap_interval objective;   /* per step, in the goal's unit */
 	int allowed;                            /* 0: slower than WATTLE_CAP_SLOWDOWN permits */
-	int added;                              /* 1: not one of the n_limits candidates, but measured near their best */
+	int added; /* 1: not one of the n_limits candidates, but measured near their best */
 };
 
 struct wattle_cap_tune_result {
 	size_t size;                     /* sizeof(struct wattle_cap_tune_result), set by the caller */
 	double chosen;                   /* W or MHz, in the device's range; NaN with WATTLE_DISABLE=1 */
-	double previous;                 /* limit before the search, restored after it; NaN: unknown or differs by device */
+	double previous; /* limit before the search, restored after it; NaN: unknown or differs by device */
 	struct wattle_cap_interval saving_percent;   /* energy per step, compared with the highest limit */
 	struct wattle_cap_interval slowdown_percent; /* time per step, compared with the highest limit */
 	struct wattle_cap_interval chosen_range;     /* range in which the optimum may also lie, W or MHz */
 	char objective[24];              /* "ed2p", "edp", "energy", "slowdown" */
 	char objective_unit[16];
-	char model[24];                  /* "exp+sigmoid", "convex", "spline": fitted to all limits; "none": best measured one */
-	double residual_percent, noise_percent, drift_percent; /* of the model; of the windows; of the highest limit over time */
+	char model[24]; /* "exp+sigmoid", "convex", "spline": fitted to all limits; "none": best measured one */
+	double residual_percent, noise_percent,
+		drift_percent;           /* of the model; of the windows; of the highest limit over time */
 	char note[320];                  /* remarks, one line; "" if there are none */
 	size_t n_limits;
 	struct wattle_cap_limit **limits; /* n_limits entries, descending */
@@ -331,8 +335,8 @@ struct wattle_cap_tune_result {
  * the search; its limit stays. -ERANGE: the device's range does not allow two different limits. -ENOTSUP: its energy
  * can't be measured. -EBADF: step returned in a forked child. -ENOSYS: a static program linked without -lcminpack. On
  * failure *ret is unchanged; else release its memory with wattle_cap_tune_result_finish. */
-WATTLE_API int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *options, int (*step)(void *data),
-	void *data, struct wattle_cap_tune_result *ret);
+WATTLE_API int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *options,
+	int (*step)(void *data), void *data, struct wattle_cap_tune_result *ret);
 WATTLE_API void wattle_cap_tune_result_finish(struct wattle_cap_tune_result *result);
 
 /* ---- WATTLE_SPAN("name") { … } ----

@@ -25,8 +25,10 @@ CLOSING = "{} passed, {} failed, 0 skipped"
 ROWS = [  # title, {program: script}, exit status, closing counts, required lines
     ("programs that pass: run once; those of the suite check only on request", {"a": PASS, "b": PASS, "check": FAIL},
      0, (2, 0), []),
-    ("program that fails: not run again", {"a": ONCE, "b": FAIL}, 1, (0, 2), ["     failed: unlucky", "     failed: wrong"]),
-    ("crash: a failure, in addition to the incomplete plan", {"a": "kill -SEGV $$"}, 1, (0, 2), ["     failed: ended by signal 11"]),
+    ("program that fails: not run again", {"a": ONCE, "b": FAIL}, 1, (0, 2),
+     ["     failed: unlucky", "     failed: wrong"]),
+    ("crash: a failure, in addition to the incomplete plan", {"a": "kill -SEGV $$"}, 1, (0, 2),
+     ["     failed: ended by signal 11"]),
     ("incomplete plan: a failure", {"a": "echo 1..2; echo ok 1 - fine"}, 1, (1, 1),
      ["     failed: 2 tests were planned, 1 were run"]),
     ("no output: a failure", {"a": "true"}, 1, (0, 1), ["     failed: no TAP plan was printed"]),
@@ -163,7 +165,8 @@ def leaves_nothing_without_keeper(folder):
     left = [str(pid)] * is_alive(pid) + list(folder.glob("wt-*"))
     if is_alive(pid):
         os.kill(pid, signal.SIGKILL)
-    lines = ("failed: ended by signal 9", f"failed: left behind: process {pid}", "failed: left behind: " + str(folder / "wt-"), "ok   e2e/b2")
+    lines = ("failed: ended by signal 9", f"failed: left behind: process {pid}",
+             "failed: left behind: " + str(folder / "wt-"), "ok   e2e/b2")
     good = not left and all(line in said for line in lines)
     return not good and [str(left), *said.splitlines()]
 
@@ -211,7 +214,8 @@ def in_folder(function):
 def main():
     checks = [(teaches, lambda row=row: check(*row)) for teaches, *row in ROWS]
     checks += [(function.__doc__, lambda function=function: in_folder(function))
-               for function in (leaves_nothing, leaves_nothing_when_killed, leaves_nothing_without_keeper, leaves_no_mounts,
+               for function in (leaves_nothing, leaves_nothing_when_killed, leaves_nothing_without_keeper,
+                                leaves_no_mounts,
                                 leaves_no_shared_memory, leaves_no_cgroups, ends_with_the_runner)]
     print(f"1..{len(checks)}")
     failed = False

@@ -20,13 +20,15 @@ import tempfile
 
 RECORD = "share/wattle/installed.txt"
 # What operators and services write, which no installation does.
-OTHERS = ("etc/wattle", "etc/default/wattled", "etc/default/wattle-serve", "etc/default/wattle-textfile", "var/lib/wattle",
+OTHERS = ("etc/wattle", "etc/default/wattled", "etc/default/wattle-serve", "etc/default/wattle-textfile",
+          "var/lib/wattle",
           "var/lib/wattle-serve")
 STANDARD = ("/usr", "/usr/local")  # where the loader, systemd, Python and pkg-config look by themselves
 
 
 def option(build, name):
-    rows = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", str(build)], check=True, capture_output=True).stdout)
+    rows = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", str(build)], check=True,
+                                     capture_output=True).stdout)
     return next(row["value"] for row in rows if row["name"] == name)
 
 
@@ -45,7 +47,7 @@ def state(path):
 def read_record(destdir, prefix):
     """{path: state}, in the order of installation."""
     file = inside(destdir, prefix / RECORD)
-    if file.exists() and os.geteuid() == 0 and file.stat().st_uid != 0:  # who could name any file of root's
+    if file.exists() and os.geteuid() == 0 and file.stat().st_uid != 0:  # another user could name any file that belongs to root
         sys.exit(f"install.py: {file} belongs to user {file.stat().st_uid}; run make as that user")
     rows = (line.split("  ", 1) for line in file.read_text().splitlines()) if file.exists() else ()
     return {pathlib.Path(path): what for what, path in rows}
@@ -63,7 +65,8 @@ def install(build, destdir):
     before = read_record(destdir, prefix)
     record = {}
     with tempfile.TemporaryDirectory(prefix="wattle-install-") as stage:
-        subprocess.run(["meson", "install", "-C", str(build), "--no-rebuild", "--quiet", "--destdir", stage], check=True)
+        subprocess.run(["meson", "install", "-C", str(build), "--no-rebuild", "--quiet", "--destdir", stage],
+                       check=True)
         for source in sorted(pathlib.Path(stage).rglob("*")):
             path = pathlib.Path("/", source.relative_to(stage))
             target = inside(destdir, path)
@@ -134,7 +137,8 @@ def explain(build, prefix, destdir, record):
         return
     library = top / option(build, "libdir")
     modules = [inside(destdir, path).parent.parent for path in record if path.match("*/wattle/__init__.py")]
-    rows = [("PATH", top / option(build, "bindir")), ("LD_LIBRARY_PATH", library), ("PKG_CONFIG_PATH", library / "pkgconfig"),
+    rows = [("PATH", top / option(build, "bindir")), ("LD_LIBRARY_PATH", library),
+            ("PKG_CONFIG_PATH", library / "pkgconfig"),
             *(("PYTHONPATH", path) for path in modules)]
     print("Set these variables, for example in ~/.profile:\n")
     for name, folder in rows:

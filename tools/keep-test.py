@@ -131,7 +131,8 @@ class Keeper:
     def end_cgroups(self):
         """Tests name their cgroups wattle-PID, wattle-PID-NAME or wattle-test-PID-NAME, PID being the program's."""
         own = re.compile(rf"wattle-(test-)?{self.program}(-.*)?")
-        tops = [os.path.join(top, name) for top, names, _ in os.walk("/sys/fs/cgroup") for name in names if own.fullmatch(name)]
+        tops = [os.path.join(top, name) for top, names, _ in os.walk("/sys/fs/cgroup") for name in names
+                if own.fullmatch(name)]
         for top in tops:
             for folder, _, _ in os.walk(top, topdown=False):
                 try:

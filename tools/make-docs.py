@@ -4,8 +4,8 @@
 usage: make-docs.py [--check] SOURCE BUILD
 
 A table is between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of openmetrics.def
-(with those of metrics.def and blocks.def), `metrics` and a scope of metrics.def, or `keys` and a JSON document whose schema is in BUILD
-(`cap-tune`; `blocks/block`: a definition in it). --check prints TAP and writes nothing.
+(with those of metrics.def and blocks.def), `metrics` and a scope of metrics.def, `keys` and a JSON document whose schema is in BUILD
+(`cap-tune`; `blocks/block`: a definition in it), or `deprecated names`: of commands, options, JSON keys and Python. --check prints TAP and writes nothing.
 """
 import json
 import pathlib
@@ -38,7 +38,7 @@ def family(name, kind, labels, meaning, place):
             meaning.rstrip("."), PLACES[place]]
 
 
-def families(source, heading):
+def families(source, _, heading):
     rows, at = [], None
     if heading == "Devices and machine":
         metrics = (source / "src/metric/metrics.def").read_text()
@@ -57,7 +57,7 @@ def families(source, heading):
     return table(["family", "labels", "meaning", "in"], rows)
 
 
-def metrics(source, scope):
+def metrics(source, _, scope):
     found = METRIC.findall((source / "src/metric/metrics.def").read_text())
     return table(["column", "kind", "meaning", "source"], [[f"`{name}`", kind.lower(), meaning, where]
                                                          for _, of, name, kind, _, where, meaning in found if of == scope])
@@ -73,6 +73,8 @@ def keys_of(definitions, name, prefix, path):
     """Rows of the keys of an object and of the objects in it, one level after the other. path: the definitions that contain it."""
     rows, inner = [], []
     for key, schema in definitions[name].get("properties", {}).items():
+        if schema.get("deprecated"):
+            continue
         rows.append([f"`{prefix}{key}`", schema.get("description", "").rstrip(".") + values(schema)])
         choices = [schema, *schema.get("anyOf", []), schema.get("items", {}), schema.get("additionalProperties", {})]
         mark = "[]" if "items" in schema else ".*" if "additionalProperties" in schema else ""
@@ -87,19 +89,37 @@ def keys_of(definitions, name, prefix, path):
     return rows
 
 
-def keys(build, name):
+def keys(_, build, name):
     document, _, definition = name.partition("/")
     schema = json.loads((build / f"src/cli/{document}.json").read_text())
     definition = definition or schema["$ref"].rpartition("/")[2]
     return table(["key", "meaning"], keys_of(schema["$defs"], definition, "", [definition]))
 
 
+def deprecated(source, build, _):
+    found = re.findall(r'^DEPRECATED\((\w+), "(.*)", "(.*)", "(.*)", "(.*)"\)',
+                       (source / "src/cli/deprecated.def").read_text(), re.M)
+    rows = [[f"`wattle {command} --{old}`", f"`--{new}`", since] if kind == "OPTION" else
+            [f"`wattle {old}`", f"`wattle {new}`", since] for kind, command, old, new, since in found]
+    documents = {}  # (old key, new key): documents that have it
+    for path in sorted((build / "src/cli").glob("*.json")):
+        for definition in json.loads(path.read_text())["$defs"].values():
+            for key, schema in definition.get("properties", {}).items():
+                if schema.get("deprecated"):
+                    documents.setdefault((key, schema["description"].rpartition(" ")[2]), {})[f"`{path.stem}`"] = True
+    rows += [[f"key `{old}` in JSON: {', '.join(found)}", f"`{new}`", "0.1.0"] for (old, new),
+             found in documents.items()]
+    names = re.findall(r'^    "(\w+)": \("(\w+)", "(.*)"\)', (source / "python/wattle/_deprecated.py").read_text(),
+                       re.M)
+    rows += [[f"`wattle.{old}` in Python", f"`wattle.{new}`", since] for old, new, since in names]
+    return table(["deprecated name", "use", "since"], rows)
+
+
 def made(source, build, page):
-    makers = {"families": (families, source), "metrics": (metrics, source), "keys": (keys, build)}
+    makers = {"families": families, "metrics": metrics, "keys": keys, "deprecated": deprecated}
 
     def part(found):
-        make, folder = makers[found[2]]
-        return found[1] + make(folder, found[3]) + found[4]
+        return found[1] + makers[found[2]](source, build, found[3]) + found[4]
     return PART.sub(part, page)
 
 

@@ -129,7 +129,8 @@ def run(test, nice=0):
     command = ["nice", "-n", str(nice), sys.executable, "-SE", KEEPER, str(keeper_end), folder, *test["cmd"]]
     # Into a file: whoever holds the other end of a pipe could keep the runner waiting after the keeper's death.
     with tempfile.TemporaryFile() as output, open(our_end, "wb") as lifeline:
-        process = KEEPERS.start(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, pass_fds=[keeper_end],
+        process = KEEPERS.start(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                pass_fds=[keeper_end],
                                 env={**os.environ, **test["env"]}, cwd=test["workdir"], start_new_session=True)
         os.close(keeper_end)
         try:

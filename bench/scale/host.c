@@ -216,8 +216,8 @@ int64_t host_device_samples(const struct host *host, const struct fleet *fleet, 
 			copy_row(out, table->n);
 			for (const struct host_column *c = table->columns; c < table->columns + table->n; c++)
 				if (c->source == METRIC)
-					add_metric(c->type, made_device_value(host, fleet, device, tick, c->metric, &rng),
-						out);
+					add_metric(c->type,
+						made_device_value(host, fleet, device, tick, c->metric, &rng), out);
 				else
 					add_key(host, fleet, c, tick, device, out);
 		}

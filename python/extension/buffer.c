@@ -86,10 +86,10 @@ static PyObject *buffer_new(const struct state *state, PyObject *owner, const st
 /* ---- Column: numbers with a description ---- */
 
 static PyStructSequence_Field column_fields[] = {
-	{"name", "as in the run file; ends in the unit"},
-	{"unit", "of the numbers; '' for those that have none"},
-	{"meaning", "what is counted or measured"},
-	{"buffer", "the numbers; MISSING where nothing was known"},
+	{"name", "name as in the run file; ends in the unit"},
+	{"unit", "unit of the numbers; '': none"},
+	{"meaning", "meaning of the numbers"},
+	{"buffer", "the numbers; MISSING: unknown"},
 	{NULL, NULL},
 };
 

@@ -175,15 +175,15 @@ static PyObject *configure_session(PyObject *module, PyObject *argument)
 }
 
 static PyMethodDef functions[] = {
-	{"cap_list", list_devices, METH_NOARGS, "All devices with a limit, and a notice."},
+	{"cap_list", list_devices, METH_NOARGS, "All devices that can be limited, and a notice."},
 	{"cap_get", get_device, METH_O, "One device, and a notice."},
-	{"cap_names", choose_names, METH_VARARGS, "The devices that a text means."},
+	{"cap_names", choose_names, METH_VARARGS, "Names of the devices that a text selects."},
 	{"cap_set", set_limit, METH_VARARGS, "Sets a limit: device, value, clocks, keep."},
 	{"cap_reset", reset_limit, METH_VARARGS,
-		"Puts back what was there before: device, clocks or None, to the default."},
+		"Restores the previous limit: device, clocks or None, whether to the default."},
 	{"cap_tune", (PyCFunction)(void (*)(void))cap_tune, METH_VARARGS | METH_KEYWORDS,
 		"Searches for the best limit."},
-	{"cap_introduce", configure_session, METH_O, "What owners of leases are called."},
+	{"cap_introduce", configure_session, METH_O, "Sets the name under which leases show their owner."},
 	{NULL},
 };
 

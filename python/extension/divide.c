@@ -37,7 +37,7 @@ static int read_groups(struct divide_request *request)
 		Py_XDECREF(item);
 		if (group < 0 || group >= n) {
 			if (!PyErr_Occurred())
-				PyErr_Format(PyExc_ValueError, "group %zd of column %zd is none of 0 to %zd", group, i,
+				PyErr_Format(PyExc_ValueError, "group %zd of column %zd is not in 0 to %zd", group, i,
 					n - 1);
 			return -1;
 		}
@@ -145,7 +145,7 @@ static struct divide_interval *read_intervals(const Py_buffer *views, size_t n, 
 	for (size_t i = 0; i < n; i++) {
 		if (column[i] < 0 || column[i] >= n_columns || end_ns[i] < begin_ns[i]) {
 			PyErr_Format(PyExc_ValueError,
-				"piece %zu is of column %d of %zd and lasts from %lld to %lld ns", i, column[i],
+				"interval %zu: column %d of %zd, from %lld to %lld ns, is not valid", i, column[i],
 				n_columns, (long long)begin_ns[i], (long long)end_ns[i]);
 			free(pieces);
 			return NULL;

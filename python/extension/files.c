@@ -85,7 +85,7 @@ static bool take_pair(PyObject *pair, PyObject *keep, struct named_file *ret_fil
 		PyErr_SetString(PyExc_TypeError, "runs must be pairs of a name and a path");
 		return false;
 	}
-	if (!PyArg_ParseTuple(pair, "OO&;what is compared must be pairs of a name and a path", &name,
+	if (!PyArg_ParseTuple(pair, "OO&;runs must be pairs of a name and a path", &name,
 		    PyUnicode_FSConverter, &bytes))
 		return false;
 	ret_file->name = text_of(name, "a name");
@@ -188,10 +188,10 @@ static PyObject *compare(PyObject *module, PyObject *arguments)
 
 /* ---- file conversion ---- */
 
-static PyObject *combine(PyObject *module, PyObject *arguments)
+static PyObject *merge(PyObject *module, PyObject *arguments)
 {
 	PyObject *out = NULL, *inputs, *list = NULL;
-	if (!PyArg_ParseTuple(arguments, "O&O:combine", PyUnicode_FSConverter, &out, &inputs))
+	if (!PyArg_ParseTuple(arguments, "O&O:merge", PyUnicode_FSConverter, &out, &inputs))
 		return NULL;
 	if (PyUnicode_Check(inputs) || PyBytes_Check(inputs))
 		PyErr_SetString(PyExc_TypeError, "the inputs must be a sequence of paths, not one path");
@@ -219,7 +219,7 @@ static PyObject *combine(PyObject *module, PyObject *arguments)
 	if (taken) {
 		const char *path = PyBytes_AsString(out);
 		Py_BEGIN_ALLOW_THREADS
-		r = combine_files(path, paths, (size_t)n, &error);
+		r = merge_files(path, paths, (size_t)n, &error);
 		Py_END_ALLOW_THREADS
 	}
 	free((void *)paths);
@@ -263,7 +263,7 @@ static PyMethodDef functions[] = {
 		"no tracking file, compute times only."},
 	{"compare_json", compare, METH_VARARGS,
 		"compare_json(named, statistic='mean', /)\n--\n\nAs `wattle compare --format json`."},
-	{"combine", combine, METH_VARARGS, "combine(out, inputs, /)\n--\n\nAs `wattle combine`."},
+	{"merge", merge, METH_VARARGS, "merge(out, inputs, /)\n--\n\nAs `wattle merge`."},
 	{"export", (PyCFunction)(void (*)(void)) export, METH_VARARGS | METH_KEYWORDS,
 		"export(run, format, out, *, overwrite=False, weight=None)\n--\n\nAs `wattle export`."},
 	{NULL},

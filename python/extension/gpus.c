@@ -49,7 +49,7 @@ static PyObject *check_gpus(PyObject *module, PyObject *const *arguments, Py_ssi
 
 static PyMethodDef functions[] = {
 	{"check_gpus", (PyCFunction)(void (*)(void))check_gpus, METH_FASTCALL,
-		"check_gpus(gpus, brand=None, /)\n--\n\nValueError lists the GPUs of this machine if one is asked for that is not there."},
+		"check_gpus(gpus, brand=None, /)\n--\n\nChecks that the selected GPUs exist. ValueError lists the GPUs of this machine."},
 	{NULL},
 };
 

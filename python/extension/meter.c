@@ -19,13 +19,13 @@ static struct meter *as_meter(PyObject *object)
 
 static PyStructSequence_Field reading_fields[] = {
 	{"seconds", "since start, CLOCK_MONOTONIC"},
-	{"cpu_j", "J of all packages; NaN unknown, as are the next ones"},
+	{"cpu_j", "J of all packages; NaN: unknown, also for the following fields"},
 	{"dram_j", "J of all memory domains"},
 	{"gpu_j", "J of the chosen GPUs"},
 	{"total_j", "J of the outermost domains that do not overlap"},
 	{"error_j", "half of a 95 % interval of total_j, J"},
-	{"estimated", "some of it is a model's estimate"},
-	{"calibration_error_j", "beside error_j: the gain of GPU power sensors, J; NaN: no GPU is measured"},
+	{"estimated", "whether a part is estimated by a model"},
+	{"calibration_error_j", "additional error from the gain of GPU power sensors, J; NaN: no GPU is measured"},
 	{NULL, NULL},
 };
 
@@ -174,11 +174,11 @@ static void dealloc(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-	{"start", start, METH_NOARGS, "Takes the readings that the next ones are compared with."},
-	{"read", read_meter, METH_NOARGS, "What was used since start; goes on."},
-	{"stop", stop, METH_NOARGS, "The same; must be started again."},
-	{"domains", domains, METH_NOARGS, "(name, energy_j, error_j) of each domain, as of the latest reading."},
-	{"close", close_meter, METH_NOARGS, "Gives the counters back."},
+	{"start", start, METH_NOARGS, "Reads the counters as the start of the measurement."},
+	{"read", read_meter, METH_NOARGS, "Energy since start; the measurement continues."},
+	{"stop", stop, METH_NOARGS, "Energy since start; ends the measurement."},
+	{"domains", domains, METH_NOARGS, "(name, energy_j, error_j) of each domain at the latest reading."},
+	{"close", close_meter, METH_NOARGS, "Closes the counters."},
 	{NULL},
 };
 

@@ -134,7 +134,7 @@ static PyObject *get_charts_json(PyObject *self, PyObject *arguments, PyObject *
 	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|nn:charts_json", names, &buckets, &items))
 		return NULL;
 	if (buckets < 0 || items < 0) {
-		PyErr_SetString(PyExc_ValueError, "buckets and items: how many at most; 0 for the default");
+		PyErr_SetString(PyExc_ValueError, "buckets and items are maximum numbers, 0 or more; 0: the default");
 		return NULL;
 	}
 	const struct chart_limits limits = {.buckets = (size_t)buckets, .items = (size_t)items};
@@ -174,30 +174,30 @@ static PyObject *get_path(PyObject *self, void *unused)
 }
 
 static PyMethodDef methods[] = {
-	{"report_json", get_report_json, METH_NOARGS, "The report, contract wattle-report/1."},
-	{"report_text", get_report_text, METH_NOARGS, "The report for people."},
+	{"report_json", get_report_json, METH_NOARGS, "The report as JSON, schema wattle-report/1."},
+	{"report_text", get_report_text, METH_NOARGS, "The report as text."},
 	{"blocks_json", get_blocks_json, METH_NOARGS, "As `wattle blocks --format json`."},
 	{"charts_json", (PyCFunction)(void (*)(void))get_charts_json, METH_VARARGS | METH_KEYWORDS,
-		"What pictures show, contract wattle-charts/1."},
+		"Data of the charts as JSON, schema wattle-charts/1."},
 	{"facts", run_metadata_dict, METH_NOARGS, "Table run."},
-	{"samples", run_samples, METH_NOARGS, "t_ns, and a column a metric."},
-	{"process_samples", run_process_samples, METH_NOARGS, "t_ns, pid, start_ns, and a column a metric."},
-	{"devices", run_devices, METH_NOARGS, "A dict a device, with its samples."},
+	{"samples", run_samples, METH_NOARGS, "t_ns, and one column per metric."},
+	{"process_samples", run_process_samples, METH_NOARGS, "t_ns, pid, start_ns, and one column per metric."},
+	{"devices", run_devices, METH_NOARGS, "One dict per device, with its samples."},
 	{"spans", run_spans, METH_NOARGS, "Table span as columns."},
-	{"span_names", run_span_names, METH_NOARGS, "The names that name_index counts."},
+	{"span_names", run_span_names, METH_NOARGS, "Names of spans, by name_index."},
 	{"user_metrics", run_user_metrics, METH_NOARGS, "Table user_metric."},
 	{"events", run_events, METH_NOARGS, "Table event."},
 	{"processes", run_processes, METH_NOARGS, "Table process."},
 	{"segments", run_segments, METH_NOARGS, "Table segment."},
 	{"divide", (PyCFunction)(void (*)(void))divide, METH_VARARGS | METH_KEYWORDS,
-		"The target's energy dealt out by a timeline of the caller's."},
+		"Divides the target's energy over a timeline given by the caller."},
 	{"divide_spans", (PyCFunction)(void (*)(void))divide_spans, METH_VARARGS | METH_KEYWORDS,
-		"The target's energy dealt out by spans of given names."},
+		"Divides the target's energy over spans with the given names."},
 	{"wall_ns", wall_ns, METH_O, "Unix time of an instant of the run, ns; None without an anchor."},
 	{NULL},
 };
 
-static PyGetSetDef members[] = {{"path", get_path, NULL, "The file it was read from.", NULL}, {NULL}};
+static PyGetSetDef members[] = {{"path", get_path, NULL, "Path of the file.", NULL}, {NULL}};
 
 static PyType_Slot type_slots[] = {
 	{Py_tp_doc, "Run(path)\n--\n\nA run file or span file, loaded whole; see wattle.open."},

@@ -53,8 +53,8 @@ PyObject *run_process_samples(PyObject *self, PyObject *unused)
 	const struct column_view keys[] = {
 		{"t_ns", "ns", time_column.meaning, samples->t_ns, samples->n, sizeof(int64_t), "q"},
 		{"pid", "", "process id", samples->pid, samples->n, sizeof(int64_t), "q"},
-		{"start_ns", "ns", "when the process began: with the pid its identity", samples->start_ns, samples->n,
-			sizeof(int64_t), "q"},
+		{"start_ns", "ns", "start of the process; with the pid it identifies the process", samples->start_ns,
+			samples->n, sizeof(int64_t), "q"},
 	};
 	PyObject *list = list_of(self, keys, ARRAY_SIZE(keys));
 	return list != NULL ? append_metrics(self, list, METRIC_PROCESS, samples->values, samples->n) : NULL;
@@ -131,15 +131,15 @@ PyObject *run_spans(PyObject *self, PyObject *unused)
 	size_t n = as_run(self)->run.n_spans;
 	const struct column_view columns[] = {
 		SPAN_COLUMN(id, "", "number of the span, from 1", "q"),
-		SPAN_COLUMN(parent, "", "number of the span around it", "q"),
+		SPAN_COLUMN(parent, "", "number of the enclosing span", "q"),
 		SPAN_COLUMN(begin_ns, "ns", "begin, CLOCK_MONOTONIC", "q"),
-		SPAN_COLUMN(end_ns, "ns", "end; missing: it never ended", "q"),
-		SPAN_COLUMN(cpu_ns, "ns", "CPU time of its thread in it; missing: not asked for", "q"),
+		SPAN_COLUMN(end_ns, "ns", "end; missing: not ended", "q"),
+		SPAN_COLUMN(cpu_ns, "ns", "CPU time of the thread during the span; missing: not recorded", "q"),
 		SPAN_COLUMN(pid, "", "process id", "i"),
 		SPAN_COLUMN(tid, "", "thread id; 0: unknown", "i"),
-		{"name_index", "", "its name's place in span_names()", as_run(self)->name_index, n, sizeof(int32_t),
+		{"name_index", "", "index of the name in span_names()", as_run(self)->name_index, n, sizeof(int32_t),
 			"i"},
-		{"category_index", "", "its category's place in span_names(); -1: none", as_run(self)->category_index,
+		{"category_index", "", "index of the category in span_names(); -1: none", as_run(self)->category_index,
 			n, sizeof(int32_t), "i"},
 		SPAN_COLUMN(kind, "", "0: nested in its thread, 1: a range", "i"),
 		SPAN_COLUMN(close, "",

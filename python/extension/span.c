@@ -122,19 +122,19 @@ static PyObject *reduce(PyObject *self, PyObject *unused)
 static PyMethodDef methods[] = {
 	{"__enter__", enter, METH_NOARGS, "Begins a span of this name in the calling thread."},
 	{"__exit__", (PyCFunction)(void (*)(void))leave, METH_FASTCALL,
-		"Ends the span that this object began last in the calling thread; exceptions pass."},
+		"Ends the span that this object began last in the calling thread. Exceptions propagate."},
 	{"__aenter__", enter_async, METH_NOARGS, "Begins a range, which other tasks may overlap."},
 	{"__aexit__", (PyCFunction)(void (*)(void))leave_async, METH_FASTCALL,
-		"Ends the range that this task began last with this object; exceptions pass."},
-	{"__reduce__", reduce, METH_NOARGS, "For pickle: a span is its name."},
+		"Ends the range that this task began last with this object. Exceptions propagate."},
+	{"__reduce__", reduce, METH_NOARGS, "For pickle, which stores the name."},
 	{NULL},
 };
 
-static PyGetSetDef members[] = {{"name", get_name, NULL, "What the code block is called.", NULL}, {NULL}};
+static PyGetSetDef members[] = {{"name", get_name, NULL, "Name of the code block.", NULL}, {NULL}};
 
 static PyType_Slot type_slots[] = {
 	{Py_tp_doc,
-		"Span(name)\n--\n\nA code block of the calling thread: context manager and decorator. help(wattle.span) tells more."},
+		"Span(name)\n--\n\nA code block of the calling thread: context manager and decorator. See help(wattle.span)."},
 	{Py_tp_new, (void *)new},
 	{Py_tp_dealloc, (void *)dealloc},
 	{Py_tp_repr, (void *)repr},
@@ -235,29 +235,29 @@ static PyObject *is_recording(PyObject *module, PyObject *unused)
 }
 
 #define SPAN_HELP                                                                                                      \
-	"span(name, /)\n--\n\nA code block: its calls, time, CPU and joules are in the report under this name.\n\n"    \
+	"span(name, /)\n--\n\nMarks a code block. The report has its calls, time, CPU time and energy under this name.\n\n"    \
 	"    with wattle.span(\"forward\"):         # spans of a thread nest\n"                                        \
 	"    @wattle.span(\"train\")                # each call; coroutines and generators too\n"                      \
 	"    async with wattle.span(\"request\"):   # other tasks may run meanwhile\n\n"                               \
-	"The object may be kept and entered again, also inside itself and by several threads; an exception ends the\n" \
-	"block and passes. Names are cut after 1023 bytes. Without a recorder it does nothing.\n\n"                    \
-	"TypeError: the name is no str; ValueError: it has a NUL or can't be UTF-8."
+	"One object can be used repeatedly, recursively and by several threads. An exception ends the block and\n"    \
+	"propagates. Names are truncated to 1023 bytes. Without a recorder it does nothing.\n\n"                      \
+	"TypeError: the name is not a str. ValueError: it contains NUL or cannot be encoded as UTF-8."
 #define METRIC_HELP                                                                                                            \
-	"metric(name, value, /)\n--\n\nA number that the program knows (tokens, images, accuracy), for the blocks that are\n"  \
-	"open in this thread.\n\nWhole numbers that are not negative count as units of work: their sum inside a block gives\n" \
-	"joules per unit. What is not finite is left out. TypeError: the value is no number, the name no str."
+	"metric(name, value, /)\n--\n\nRecords a number of the program (tokens, images, accuracy) for the blocks that are\n"   \
+	"open in this thread.\n\nNon-negative integers count as units of work: their sum inside a block gives joules per\n"    \
+	"unit. Infinite values and NaN are ignored. TypeError: the value is not a number, or the name is not a str."
 
 static PyMethodDef functions[] = {
 	{"span", span, METH_O, SPAN_HELP},
 	{"metric", (PyCFunction)(void (*)(void))metric, METH_FASTCALL, METRIC_HELP},
 	{"mark", mark, METH_O,
-		"mark(name, /)\n--\n\nAn instant (CLOCK_MONOTONIC), kept as an event of the run.\n\n"
-		"TypeError: the name is no str; ValueError: it has a NUL or can't be UTF-8."},
+		"mark(name, /)\n--\n\nRecords an instant (CLOCK_MONOTONIC) as an event of the run.\n\n"
+		"TypeError: the name is not a str. ValueError: it contains NUL or cannot be encoded as UTF-8."},
 	{"range_begin", range_begin, METH_O,
-		"range_begin(name, /)\n--\n\nBegins a range, which may overlap others and end in another thread: its number, "
-		"for range_end.\n\n0 while nobody records. TypeError, ValueError: as of span."},
+		"range_begin(name, /)\n--\n\nBegins a range, which may overlap others and end in another thread. "
+		"Returns its number for range_end; 0 without a recorder.\n\nTypeError, ValueError: as for span."},
 	{"range_end", range_end, METH_O,
-		"range_end(number, /)\n--\n\nEnds a range of range_begin; a number that is not open does nothing."},
+		"range_end(number, /)\n--\n\nEnds a range begun by range_begin. Ignores the number of a range that is not open."},
 	{"is_recording", is_recording, METH_NOARGS,
 		"is_recording()\n--\n\nWhether spans of this process are being recorded."},
 	{NULL},

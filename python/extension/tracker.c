@@ -260,10 +260,10 @@ static PyObject *get_run_file(PyObject *self, void *unused)
 }
 
 static PyMethodDef methods[] = {
-	{"start", start, METH_NOARGS, "Starts the recorder; returns when its first sample is taken."},
-	{"stop", stop, METH_NOARGS, "Ends the recording; returns when the run file is whole."},
-	{"report_json", report_json, METH_NOARGS, "The report, contract wattle-report/1; after stop."},
-	{"close", close_tracker, METH_NOARGS, "Stops it if need be and removes a temporary run file."},
+	{"start", start, METH_NOARGS, "Starts the recorder; returns after its first sample."},
+	{"stop", stop, METH_NOARGS, "Ends the recording; returns when the run file is complete."},
+	{"report_json", report_json, METH_NOARGS, "The report as JSON, schema wattle-report/1; only after stop."},
+	{"close", close_tracker, METH_NOARGS, "Stops the recorder if it runs, and removes a temporary run file."},
 	{NULL},
 };
 
@@ -274,7 +274,7 @@ static PyGetSetDef members[] = {
 };
 
 static PyType_Slot type_slots[] = {
-	{Py_tp_doc, "A recorder on this process or another one; see wattle.Tracker."},
+	{Py_tp_doc, "A recorder of this process or another one; see wattle.Tracker."},
 	{Py_tp_new, (void *)PyType_GenericNew},
 	{Py_tp_init, (void *)init},
 	{Py_tp_dealloc, (void *)dealloc},

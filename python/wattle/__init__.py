@@ -28,20 +28,21 @@ from typing import Any
 
 # All modules of the package are imported here. If one were imported on first use while another thread forks, the child
 # would inherit a half-imported module and wait for it forever.
+from . import _deprecated
 from . import _ranges  # used by the extension
 from . import cap
 from ._wattle import MISSING
 from ._wattle import VERSION as __version__
 from ._wattle import Reading, is_recording, mark, metric, range_begin, range_end, span
-from .files import combine, compare, export
+from .files import compare, export, merge
 from .job import Job, open_job
 from .meter import Meter, measure
 from .run import Run, open
 from .tracker import Tracker
 from .window import Window
 
-__all__ = ["MISSING", "Job", "Meter", "Reading", "Run", "Tracker", "Window", "cap", "combine", "compare", "export",
-           "is_recording", "mark", "measure", "metric", "open", "open_job", "range_begin", "range_end", "span", "__version__"]
+__all__ = ["MISSING", "Job", "Meter", "Reading", "Run", "Tracker", "Window", "cap", "compare", "export", "is_recording",
+           "mark", "measure", "merge", "metric", "open", "open_job", "range_begin", "range_end", "span", "__version__"]
 
 # These need, or replace, optional packages.
 _PACKAGES = ("torch", "compat")  # not in dir(), because help(wattle) would import them
@@ -50,4 +51,6 @@ _PACKAGES = ("torch", "compat")  # not in dir(), because help(wattle) would impo
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _deprecated.NAMES:
+        return globals()[_deprecated.current(name)]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ LENGTH_MIN, LENGTH_MAX = 16 << 20, 1 << 30
 
 
 def _stored_bytes(path: str) -> int:
-    """Of the file and its log. A sparse file has any size for nothing, so blocks limit the size (sql_guard.h)."""
+    """Of the file and its log. A sparse file has any size for nothing, so blocks limit the size (sql_guard.c)."""
     total = 0
     for name in (path, path + "-wal"):
         try:

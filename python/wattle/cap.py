@@ -71,12 +71,12 @@ class Device(NamedTuple):
 
 def list() -> builtins.list[Device]:
     """All devices with a limit: GPUs by number, then packages."""
-    return [Device(*row) for row in _tell(_wattle.cap_list())]
+    return [Device(*row) for row in _warn_of_notice(_wattle.cap_list())]
 
 
 def get(device: str) -> Device:
     """One device, read now."""
-    return Device(*_tell(_wattle.cap_get(_names(device))))
+    return Device(*_warn_of_notice(_wattle.cap_get(_names(device))))
 
 
 # ---- set ----
@@ -138,7 +138,7 @@ class Limit:
             leases.check(self._keys)
             for clocks, value in self._values.items():
                 try:
-                    _tell(_wattle.cap_set(",".join(self.devices), value, clocks, self.keep))
+                    _warn_of_notice(_wattle.cap_set(",".join(self.devices), value, clocks, self.keep))
                 except BaseException:
                     self._undo()
                     raise
@@ -210,9 +210,9 @@ class Limit:
 
 def _back(name: str, clocks: bool, value: Optional[float]) -> None:
     if value is None:
-        _tell(_wattle.cap_reset(name, clocks, False))
+        _warn_of_notice(_wattle.cap_reset(name, clocks, False))
     else:
-        _tell(_wattle.cap_set(name, value, clocks, False))
+        _warn_of_notice(_wattle.cap_set(name, value, clocks, False))
 
 
 def set(device: Devices, power_w: Optional[float] = None, *, clock_mhz: Optional[float] = None,
@@ -243,7 +243,7 @@ def reset(device: Devices, default: bool = False) -> None:
             for limit in _leases.limits:
                 if name in limit.devices:
                     limit._is_on = False
-            _tell(_wattle.cap_reset(name, None, default))
+            _warn_of_notice(_wattle.cap_reset(name, None, default))
 
 
 # ---- tune ----
@@ -443,7 +443,7 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     names = _wattle.cap_names(_names(device), clocks)
     with _leases.lock:
         _leases.check([(name, clocks) for name in names])
-    found = _tell(_wattle.cap_tune(
+    found = _warn_of_notice(_wattle.cap_tune(
         ",".join(names), call, goal=goal, slowdown_percent=percent,
         n_limits=0 if caps is None else caps, from_percent=from_percent,
         seconds=seconds, settle_s=_settle(settle), seed=seed, clocks=clocks,
@@ -543,7 +543,7 @@ def _names(device: Devices) -> str:
     return ",".join(names)
 
 
-def _tell(answer: tuple[Any, str]) -> Any:
+def _warn_of_notice(answer: tuple[Any, str]) -> Any:
     """The result without its notice, which becomes a warning."""
     value, notice = answer
     if notice:

@@ -1,4 +1,4 @@
-"""Results in files: comparing, combining, converting."""
+"""Results in files: comparing, merging, converting."""
 from __future__ import annotations
 
 import json
@@ -16,12 +16,12 @@ def _path(run: Union[PathLike, Run]) -> PathLike:
     return run.path if isinstance(run, Run) else run
 
 
-def combine(out: PathLike, inputs: Union[PathLike, Sequence[PathLike]]) -> None:
-    """Many span files or sub-tracking files into one, as `wattle combine`: one folder as input means all in it.
+def merge(out: PathLike, inputs: Union[PathLike, Sequence[PathLike]]) -> None:
+    """Merges span files or sub-tracking files into one, as `wattle merge`. One folder as input means all files in it.
 
-    FileExistsError: `out` is there; ValueError: an input is not such a file, or of the other kind.
+    FileExistsError: `out` exists; ValueError: an input is not such a file, or the inputs differ in kind.
     """
-    _wattle.combine(out, [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)
+    _wattle.merge(out, [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)
 
 
 def export(run: Union[PathLike, Run], format: str, out: PathLike, *, overwrite: bool = False,

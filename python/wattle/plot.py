@@ -104,7 +104,7 @@ def _stack(picture: Picture, series: list[Json], size: float) -> None:
                           label="highest of total" if is_whole else _label(one))
 
 
-def _look(picture: Picture, one: Json) -> Json:
+def _style(picture: Picture, one: Json) -> Json:
     line, device = one["line"], one["device"]
     if line == "mean":
         return {"color": picture.colour("ink"), "linestyle": "-"}
@@ -121,12 +121,12 @@ def _lines(picture: Picture, series: list[Json], size: float) -> None:
     for one in series:
         if has_mean and one["line"] not in ("mean", "part"):
             continue
-        look = _look(picture, one)
+        style = _style(picture, one)
         if ("low" in one or "high" in one) and (one["line"] == "mean" or not has_mean):
             picture.ax.stairs(_values(one, "high") / size, edges, baseline=_values(one, "low") / size, fill=True,
-                              color=look["color"], alpha=0.2, linewidth=0)
+                              color=style["color"], alpha=0.2, linewidth=0)
         picture.ax.stairs(_values(one, "mean") / size, edges, baseline=None, label=_label(one),
-                          linewidth=0.6 if has_mean and one["line"] == "part" else 1.2, **look)
+                          linewidth=0.6 if has_mean and one["line"] == "part" else 1.2, **style)
 
 
 def _reports(picture: Picture, one: Json) -> None:
@@ -144,7 +144,7 @@ def _chart(picture: Picture, chart: Json) -> None:
     title = short(chart["title"])
     if chart["id"].startswith("metric:"):
         _reports(picture, series[0])
-    elif chart["look"] == "stacked":
+    elif chart["style"] == "stacked":
         _stack(picture, series, size)
     else:
         _lines(picture, series, size)

@@ -22,7 +22,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _log = logging.getLogger(__name__)
-_told: set[str] = set()  # warnings of recorders that have been logged
+_logged: set[str] = set()  # warnings of recorders that have been logged
 
 _MEMORY_UNITS = {"bytes": 1.0, "kilobytes": 1e3, "megabytes": 1e6, "gigabytes": 1e9, "terabytes": 1e12}
 _TIME_UNITS = ("seconds", "minutes", "hours", "days")
@@ -171,8 +171,8 @@ class Tracker:
             self.state = Tracker.State.STOPPED
             _started.pop(id(self), None)
         for warning in (report or {}).get("warnings", ()):
-            if not self._disable_logs and warning not in _told:  # a warning about the machine applies to every tracker
-                _told.add(warning)
+            if not self._disable_logs and warning not in _logged:  # a warning about the machine applies to every tracker
+                _logged.add(warning)
                 self._warn(warning, self._warning_level)
         self._remove_backup()
 

@@ -62,6 +62,7 @@ enum field_type {
 
 struct field {
 	const char *key;
+	const char *old_key; // deprecated name: JSON has the value under both keys; NULL: none
 	enum field_type type;
 	const char *unit;    // "J", "W", "s", "bytes", "%"; NULL: none
 	const char *meaning; // one sentence without the period
@@ -142,7 +143,8 @@ struct object_type {
 		.key = (key_), .type = FIELD_TYPE_OF(struct_, member_), .offset = offsetof(struct_, member_),          \
 		.size = sizeof(((struct_ *)0)->member_), .unit = (unit_), .meaning = (meaning_), ##__VA_ARGS__         \
 	}
-#define FIELD(struct_, member_, unit_, meaning_, ...) FIELD_AS(struct_, #member_, member_, unit_, meaning_, ##__VA_ARGS__)
+#define FIELD(struct_, member_, unit_, meaning_, ...)                                                                  \
+	FIELD_AS(struct_, #member_, member_, unit_, meaning_, ##__VA_ARGS__)
 // A member of a pointer's target.
 #define FIELD_BY(struct_, pointer_, key_, target_, member_, unit_, meaning_, ...)                                      \
 	{                                                                                                              \
@@ -163,7 +165,8 @@ struct object_type {
 #define FIELD_TEXT(key_, getter_, ...) FIELD_GETTER(FIELD_IS_TEXT, text, key_, getter_, __VA_ARGS__)
 // Name and version of a document, its first field.
 #define FIELD_SCHEMA(name_)                                                                                            \
-	FIELD_TEXT("schema", field_argument, NULL, "name and version of this document", .argument = (name_), .known = true)
+	FIELD_TEXT("schema", field_argument, NULL, "name and version of this document", .argument = (name_),           \
+		.known = true)
 // An object of the same data, of a member, or from .item.
 #define FIELD_SELF(key_, type_, meaning_, ...)                                                                         \
 	{                                                                                                              \

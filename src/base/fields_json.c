@@ -36,7 +36,8 @@ static void plain(struct writer *w, const struct field *field, const struct obje
 		jsonw_string(w->j, value.text);
 }
 
-static void held(struct writer *w, const struct object_type *type, const void *data, const struct object_at *outer, size_t index)
+static void held(struct writer *w, const struct object_type *type, const void *data, const struct object_at *outer,
+	size_t index)
 {
 	if (data == NULL)
 		jsonw_null(w->j);
@@ -49,7 +50,8 @@ static void items(struct writer *w, const struct field *field, const struct obje
 static void item(struct writer *w, const struct field *field, const struct object_at *at, size_t i)
 {
 	// A plain value is evaluated as a field of the same data with the index of the item, or as a field of an array item.
-	const struct object_at each = {at->type, field->item_size > 0 ? field_item(field, at, i) : at->data, at, i, NULL};
+	const struct object_at each = {at->type, field->item_size > 0 ? field_item(field, at, i) : at->data, at, i,
+		NULL};
 	if (field->object != NULL)
 		held(w, field->object, field_item(field, at, i), at, i);
 	else if (field->value->type == FIELD_IS_LIST || field->value->type == FIELD_IS_MAP)
@@ -91,6 +93,17 @@ static void items(struct writer *w, const struct field *field, const struct obje
 	w->j->pretty = pretty;
 }
 
+static void member(struct writer *w, const char *key, const struct field *field, const struct object_at *at)
+{
+	jsonw_key(w->j, key);
+	if (field->type == FIELD_IS_OBJECT)
+		held(w, field->object, field_object(field, at), at, 0);
+	else if (field->type == FIELD_IS_LIST || field->type == FIELD_IS_MAP)
+		items(w, field, at);
+	else
+		plain(w, field, at);
+}
+
 static void fields(struct writer *w, const struct object_at *at)
 {
 	for (size_t i = 0; i < at->type->n_fields; i++) {
@@ -106,13 +119,9 @@ static void fields(struct writer *w, const struct object_at *at)
 			inner_items(w, field, at);
 			continue;
 		}
-		jsonw_key(w->j, field->key);
-		if (field->type == FIELD_IS_OBJECT)
-			held(w, field->object, field_object(field, at), at, 0);
-		else if (field->type == FIELD_IS_LIST || field->type == FIELD_IS_MAP)
-			items(w, field, at);
-		else
-			plain(w, field, at);
+		member(w, field->key, field, at);
+		if (field->old_key != NULL)
+			member(w, field->old_key, field, at);
 	}
 }
 

@@ -231,6 +231,8 @@ static int read_field(struct reader *r, const struct field *field, const json_t 
 	if (field->type == FIELD_IS_INLINE)
 		return read_object(r, object, field->object, data + field->offset);
 	const json_t *value = json_object_get(object, field->key);
+	if (value == NULL && field->old_key != NULL)
+		value = json_object_get(object, field->old_key);
 	if (value == NULL || json_is_null(value))
 		return 0;
 	if (field->type == FIELD_IS_LIST)

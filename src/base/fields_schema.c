@@ -138,6 +138,26 @@ static bool is_open(const struct field *field)
 	return field->type == FIELD_IS_MAP && field->key == NULL;
 }
 
+static void property(struct jsonw *j, const char *key, const struct field *field)
+{
+	struct field described = *field;
+	struct buf meaning;
+	bool is_old = key == field->old_key;
+	buf_init(&meaning, 1 << 12);
+	buf_printf(&meaning, "deprecated, use %s", field->key);
+	if (is_old) {
+		described.meaning = meaning.data;
+		described.unit = NULL;
+	}
+	jsonw_key(j, key);
+	jsonw_begin_object(j);
+	if (is_old)
+		jsonw_key_bool(j, "deprecated", true);
+	shape(j, &described);
+	jsonw_end_object(j);
+	buf_finish(&meaning);
+}
+
 static void properties(struct jsonw *j, const struct object_type *type)
 {
 	for (size_t i = 0; i < type->n_fields; i++) {
@@ -148,10 +168,9 @@ static void properties(struct jsonw *j, const struct object_type *type)
 		}
 		if (is_open(field))
 			continue;
-		jsonw_key(j, field->key);
-		jsonw_begin_object(j);
-		shape(j, field);
-		jsonw_end_object(j);
+		property(j, field->key, field);
+		if (field->old_key != NULL)
+			property(j, field->old_key, field);
 	}
 }
 

@@ -42,13 +42,28 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 	return last[m];
 }
 
+// "blokcs" is near "code-blocks": one word of several counts one more than its own distance.
+static size_t distance_of_part(const struct suggest *suggest, const char *candidate, size_t length)
+{
+	size_t nearest = SUGGEST_WORD_MAX;
+	for (size_t begin = 0, end; begin < length; begin = end + 1) {
+		for (end = begin; end < length && candidate[end] != '-';)
+			end++;
+		if (end - begin >= 4 && end - begin < length)
+			nearest = least(nearest, 1 + distance(suggest->word, suggest->length, candidate + begin, end - begin));
+	}
+	return nearest;
+}
+
 void suggest_offer(struct suggest *suggest, const char *candidate, size_t length)
 {
 	if (suggest->length == 0 || suggest->length > SUGGEST_WORD_MAX || length == 0 || length > SUGGEST_WORD_MAX)
 		return;
 	bool is_beginning = suggest->length >= 3 && suggest->length < length &&
 		strncasecmp(suggest->word, candidate, suggest->length) == 0;
-	size_t off = is_beginning ? 1 : distance(suggest->word, suggest->length, candidate, length);
+	size_t off = is_beginning ? 1
+				  : least(distance(suggest->word, suggest->length, candidate, length),
+					    distance_of_part(suggest, candidate, length));
 	size_t allowed = least(1 + suggest->length / 4, 3);
 	if (off > allowed || off >= length || (suggest->best != NULL && off >= suggest->distance))
 		return;
@@ -70,6 +85,7 @@ const char *suggest_text(const struct suggest *suggest, const char *prefix, char
 {
 	out[0] = '\0';
 	if (suggest->best != NULL)
-		snprintf(out, SUGGEST_WORD_MAX + 32, " (did you mean '%s%.*s'?)", prefix, (int)suggest->best_length, suggest->best);
+		snprintf(out, SUGGEST_WORD_MAX + 32, " (did you mean '%s%.*s'?)", prefix, (int)suggest->best_length,
+			suggest->best);
 	return out;
 }

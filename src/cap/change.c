@@ -93,8 +93,8 @@ static int write_and_read(struct cap_device *device, const struct cap_setting *n
 		return r;
 	if (!holds(device, next, &found)) {
 		char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
-		return error_set(reterr, -EIO, "%s accepted a limit of %s without error, but reads back %s", device->name,
-			change_amount(device, next, asked), change_amount(device, &found, has));
+		return error_set(reterr, -EIO, "%s accepted a limit of %s without error, but reads back %s",
+			device->name, change_amount(device, next, asked), change_amount(device, &found, has));
 	}
 	*ret_found = found;
 	return 0;

@@ -26,7 +26,9 @@ static int add(struct choice *choice, const char *name)
 		return r;
 	for (size_t i = 0; i < choice->n; i++)
 		if (choice->chosen[i] == device)
-			return choice->allow_repeats ? 0 : error_set(choice->reterr, -EINVAL, "%s is named twice", device->name);
+			return choice->allow_repeats
+				? 0
+				: error_set(choice->reterr, -EINVAL, "%s is named twice", device->name);
 	choice->chosen[choice->n++] = device;
 	return 0;
 }
@@ -77,7 +79,8 @@ int cap_devices_choose(struct cap_devices *devices, const struct wattle_env *env
 		return error_set(reterr, -ENOMEM, "out of memory");
 	char *rest = list;
 	for (const char *name; (name = strsep(&rest, ",")) != NULL;) {
-		int r = name[0] == '\0' ? error_set(reterr, -EINVAL, "%s: empty entry; give names separated by single commas", names)
+		int r = name[0] == '\0'
+			? error_set(reterr, -EINVAL, "%s: empty entry; give names separated by single commas", names)
 			: strcmp(name, "gpus") == 0 ? add_gpus(&choice)
 						    : add(&choice, name);
 		if (r < 0)

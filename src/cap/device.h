@@ -55,7 +55,7 @@ struct cap_device {
 	char hint[200];   // warning for a settable device, such as persistence mode being off; "" none
 	bool forgets;     // the limit is lost when the last program closes the device; `hint` explains it
 	char lease[160];  // description of the lease holder; "" no lease. Filled in by cap_holds_describe
-	bool stands;      // has a persistent limit set by wattle. Filled in by cap_holds_describe
+	bool is_persistent; // has a persistent limit set by wattle. Filled in by cap_holds_describe
 	double before;    // value before the persistent limit, which `cap reset` restores; NaN: none or unknown
 	bool asleep; // sleeping GPU: its values are unknown until cap_devices_find selects it
 

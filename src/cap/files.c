@@ -103,7 +103,8 @@ static int fail_write(const struct wattle_env *env, const struct cap_device *dev
 		return error_set(reterr, -EACCES, "%s: only root can write %s/%s; use sudo or the helper",
 			device->name, env->sysfs, path);
 	case -EROFS:
-		return error_set(reterr, code, "%s: %s is mounted read-only, as in containers; set the limit outside the container",
+		return error_set(reterr, code,
+			"%s: %s is mounted read-only, as in containers; set the limit outside the container",
 			device->name, env->sysfs);
 	case -ENODATA: // intel_rapl's answer for a register whose lock bit is set
 		return error_set(reterr, -EPERM,

@@ -46,7 +46,8 @@ static int send_order(int fd, const struct guard_order *order, const struct jour
 {
 	wattle_cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (pidfd < 0)
-		return error_set(reterr, -errno, "a limit's guard needs pidfd_open (Linux 5.3 or newer): %s", strerror(errno));
+		return error_set(reterr, -errno, "a limit's guard needs pidfd_open (Linux 5.3 or newer): %s",
+			strerror(errno));
 	struct iovec part = {.iov_base = (void *)(uintptr_t)order, .iov_len = sizeof(*order)};
 	union {
 		struct cmsghdr header;

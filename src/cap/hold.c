@@ -34,7 +34,7 @@ void cap_holds_describe(const struct cap_holder *holder, struct cap_devices *dev
 		struct cap_device *device = &devices->devices[i];
 		if (!cap_lease_holder(holder->env, device, &owner, device->lease, sizeof(device->lease)))
 			device->lease[0] = '\0';
-		device->stands = cap_persistent_is_current(holder->env, device, &device->before);
+		device->is_persistent = cap_persistent_is_current(holder->env, device, &device->before);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
 		if (ways[i]->describe != NULL)

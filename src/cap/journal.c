@@ -115,7 +115,8 @@ int journal_read(const struct journal *journal, const char *stem, enum journal_k
 		return error_set(reterr, -EBADMSG, "%s/%s %s", journal->path, name, why.text);
 	journal_stem(entry.id, entry.what, expected);
 	if (strcmp(stem, expected) != 0)
-		return error_set(reterr, -EBADMSG, "%s/%s is the journal of another device, %s", journal->path, name, expected);
+		return error_set(reterr, -EBADMSG, "%s/%s is the journal of another device, %s", journal->path, name,
+			expected);
 	*ret_entry = entry;
 	return 0;
 }
@@ -182,8 +183,8 @@ int journal_write(const struct journal *journal, enum journal_kind kind, const s
 	if (r == 0)
 		return 0;
 	unlinkat(journal->fd, beside, 0);
-	return error_set(reterr, r, "can't write %s/%s: %s; wattle changes no limit without a journal", journal->path, name,
-		strerror(-r));
+	return error_set(reterr, r, "can't write %s/%s: %s; wattle changes no limit without a journal", journal->path,
+		name, strerror(-r));
 }
 
 int journal_remove(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry)

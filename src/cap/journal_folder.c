@@ -155,8 +155,9 @@ int journal_folder_open(const char *path, bool make, struct wattle_error *reterr
 	if (r == 0)
 		return fd;
 	if (why.text[0] == '\0' && (r != -ENOENT || make))
-		error_set(&why, r, "%s: %s; wattle changes no limit without a journal; set WATTLE_STATE to another folder",
-			path, strerror(-r));
+		error_set(&why, r,
+			"%s: %s; wattle changes no limit without a journal; set WATTLE_STATE to another folder", path,
+			strerror(-r));
 	// A journal that does not exist needs no warning.
 	if (!make && r == -EPERM && access(path, F_OK) != 0)
 		return -ENOENT;

@@ -47,7 +47,8 @@ int cap_nvml_fail(const struct cap_device *device, const char *what, int code, s
 		return error_set(reterr, error, "%s: %s: the NVIDIA driver rejects that value", device->name,
 			what);
 	if (error == -EOPNOTSUPP)
-		return error_set(reterr, error, "%s: %s: this GPU or its driver does not support this", device->name, what);
+		return error_set(reterr, error, "%s: %s: this GPU or its driver does not support this", device->name,
+			what);
 	return error_set(reterr, error, "%s: %s: %s (error %d of NVML); %s", device->name, what, failure.why, code,
 		failure.remedy);
 }

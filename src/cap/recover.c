@@ -315,8 +315,9 @@ int recover_refuse(const struct journal_entry *lease, struct wattle_error *reter
 	char owner[160];
 	cap_owner_describe(&lease->owner, owner, sizeof(owner));
 	if (lease->timed)
-		return error_set(reterr, -EBUSY, "%s has a limit with a duration, set by %s; `wattle cap reset %s` ends it",
-			lease->device, owner, lease->device);
+		return error_set(reterr, -EBUSY,
+			"%s has a limit with a duration, set by %s; `wattle cap reset %s` ends it", lease->device,
+			owner, lease->device);
 	return error_set(reterr, -EBUSY, "%s is limited by %s; the limit ends with it", lease->device, owner);
 }
 

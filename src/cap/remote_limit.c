@@ -179,7 +179,8 @@ static void name_helper(struct cap_device *device, int code)
 	static const char between[] = "; or, as this user: ";
 	char remedy[sizeof(device->remedy)];
 	// Membership of group wattle allows reading only.
-	const char *helper = code == -EPERM ? "add a `cap` rule to the policy file of wattled" : proto_client_remedy(code);
+	const char *helper = code == -EPERM ? "add a `cap` rule to the policy file of wattled"
+					    : proto_client_remedy(code);
 	if (device->settable || device->asleep || device->remedy[0] == '\0' || helper[0] == '\0')
 		return;
 	text_copy(remedy, sizeof(remedy), device->remedy);

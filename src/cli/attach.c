@@ -55,7 +55,8 @@ static int read_also(const struct measure_options *options, pid_t *pids, size_t 
 		char *rest = list;
 		for (const char *word; (word = strsep(&rest, ",")) != NULL;) {
 			if (*ret_n == ALSO_MAX)
-				return error_set(reterr, -EINVAL, "--also: too many processes; at most %d can be given", ALSO_MAX);
+				return error_set(reterr, -EINVAL, "--also: too many processes; at most %d can be given",
+					ALSO_MAX);
 			int r = parse_pid(word, &pids[(*ret_n)++], reterr);
 			if (r < 0)
 				return r;

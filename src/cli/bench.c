@@ -36,7 +36,7 @@ static const struct option options_table[] = {
 
 /* ---- the commands ---- */
 
-// Splits the words at ":::". *ret_commands: the words of each command, NULL-terminated in place; the caller frees the array.
+// Splits the words at ":::". *ret_firsts: the words of each command, NULL-terminated in place; the caller frees the array.
 static int split(const struct command *command, int argc, char **argv, char ***ret_firsts[], size_t *ret_n)
 {
 	char ***firsts = calloc_array((size_t)argc + 1, sizeof(*firsts));
@@ -115,7 +115,8 @@ static int check_options(const struct bench_options *options, double *ret_wait_s
 		return r;
 	bool to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
 	if (to_stdout && options->show_output)
-		return error_set(reterr, -EINVAL, "--show-output: can't be combined with --json -; write the JSON to a file");
+		return error_set(reterr, -EINVAL,
+			"--show-output: can't be combined with --json -; write the JSON to a file");
 	if (!isnan(options->until_percent) && value_ok(options->runs) && options->runs > options->max_runs)
 		return error_set(reterr, -EINVAL, "--runs: %lld is more than --max-runs, %lld; raise --max-runs",
 			(long long)options->runs, (long long)options->max_runs);

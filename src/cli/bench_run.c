@@ -34,7 +34,8 @@ int bench_folder_make(const char *name, char *ret_folder, size_t size, struct wa
 		return 0;
 	int r = -errno;
 	ret_folder[0] = '\0';
-	return error_set(reterr, r, "can't create a folder in %s: %s; set TMPDIR to a writable folder", top, strerror(-r));
+	return error_set(reterr, r, "can't create a folder in %s: %s; set TMPDIR to a writable folder", top,
+		strerror(-r));
 }
 
 void bench_folder_remove(char *folder)
@@ -199,7 +200,8 @@ static void name_meters(const struct reported *reported, char *out, size_t size)
 		if (domain->name == NULL || domain->source == NULL || isnan(domain->energy_j) || kind < 0 ||
 			!domain_kind_adds_up((enum domain_kind)kind))
 			continue;
-		int n = snprintf(out + used, size - used, "%s%s (%s)", used > 0 ? ", " : "", domain->name, domain->source);
+		int n = snprintf(out + used, size - used, "%s%s (%s)", used > 0 ? ", " : "", domain->name,
+			domain->source);
 		used += n > 0 ? (size_t)n : 0;
 	}
 }

@@ -22,8 +22,8 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "text|json", "output format (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
-		.choices = "text|json"},
+	{"format", 0, "text|json", "output format (default: json if FILE ends in .json, else text)", OPTION_CHOICE,
+		.offset = offsetof(struct values, format), .choices = "text|json"},
 	{"output", 'o', "FILE", "output file (default: standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 	{"tracking-file", 0, "F", "read gpu_tracker's tracking file (.csv or .sqlite) instead\nof a run", OPTION_TEXT,
@@ -133,11 +133,12 @@ static int blocks_of_tracking(const struct values *values)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct values values = {.format = "text"};
+	struct values values = {0};
 	struct option_list words;
 	int status;
 	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
+	values.format = cli_format(values.format, values.output, "json");
 	bool alone = values.tracking_file != NULL || (values.sub_tracking_file != NULL && words.n == 0);
 	if (values.tracking_file != NULL && words.n > 0)
 		return cli_usage(command, EXIT_USAGE, "give either a run or gpu_tracker's files");

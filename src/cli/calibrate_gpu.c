@@ -168,7 +168,8 @@ static int measure_load_phase(struct session *s, size_t number, struct wattle_er
 	struct idle_result wall, gpu;
 	*phase = (struct gpu_phase){0};
 	if (!idle_monitor_result(&s->watches[s->wall], &wall))
-		return error_set(reterr, -ENODATA, "--wall-meter %s: no new readings for %.0f s; check that the meter's reader is running",
+		return error_set(reterr, -ENODATA,
+			"--wall-meter %s: no new readings for %.0f s; check that the meter's reader is running",
 			s->how->wall_meter, s->how->seconds);
 	if (!idle_monitor_result(&s->watches[s->gpu], &gpu))
 		return error_set(reterr, -ENODATA, "gpu-%d reports neither power nor energy", s->how->index);

@@ -94,8 +94,8 @@ static bool gpu_is_idle(struct calibration *c, const struct domain *domain, cons
 		snprintf(c->reason, sizeof(c->reason), "%lld process%s on %s (%s)", (long long)processes,
 			processes == 1 ? " is" : "es are", domain->name, domain->device);
 	else if (!value_ok(utilization) && !value_ok(processes)) {
-		snprintf(c->reason, sizeof(c->reason), "%s (%s) does not report whether a process uses it", domain->name,
-			domain->device);
+		snprintf(c->reason, sizeof(c->reason), "%s (%s) does not report whether a process uses it",
+			domain->name, domain->device);
 		c->has_failed = true;
 	} else {
 		return true;

@@ -114,7 +114,8 @@ static int parse_watts(const char *text, double *ret_watts)
 }
 
 // Writes what is wrong with the words to `why`; NULL: they are valid.
-static const char *read_words(const struct option_list *words, bool has_command, struct cap_set_options *values, char why[128])
+static const char *read_words(const struct option_list *words, bool has_command, struct cap_set_options *values,
+	char why[128])
 {
 	bool has_clocks = !isnan(values->clocks_mhz);
 	if (words->n == 0)

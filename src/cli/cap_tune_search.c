@@ -74,7 +74,8 @@ static void note_all(const struct tune_search *search)
 			"longer wait with --settle S.",
 			search->n_unstable, search->n_stable);
 	if (search->from_power)
-		cap_tune_note(report, "%s: power readings were integrated, which is less accurate for short windows; %s",
+		cap_tune_note(report,
+			"%s: power readings were integrated, which is less accurate for short windows; %s",
 			has_counters(search->group) ? "Windows were too short for the device's energy counter"
 						    : "The device has no energy counter",
 			search->steps->whole_runs ? "use a command that runs longer."

@@ -263,8 +263,8 @@ static int print_summary(struct capture *c, const char *folder)
 	if (c->sys.n_left_out > 0)
 		buf_printf(&out, ", %zu devices whose names contain their address were left out", c->sys.n_left_out);
 	buf_printf(&out, ".\nReview the files before you share them:\n  grep -rI . %s | less\n", folder);
-	buf_printf(&out, "To run wattle on this tree:\n  WATTLE_SYSFS=%s/sys WATTLE_PROCFS=%s/proc wattle sensors\n", folder,
-		folder);
+	buf_printf(&out, "To run wattle on this tree:\n  WATTLE_SYSFS=%s/sys WATTLE_PROCFS=%s/proc wattle sensors\n",
+		folder, folder);
 	return cli_finish(&out, "-");
 }
 

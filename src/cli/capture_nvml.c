@@ -121,7 +121,8 @@ size_t capture_nvml(const struct wattle_env *env, struct anonymizer *anonymizer,
 	if (values != NULL)
 		sensor_set_read(&set, &context, values);
 	free(values);
-	buf_str(out, "# Values reported by NVML, for the fake library of wattle's tests (tests/fakes/nvml/README.md).\n");
+	buf_str(out,
+		"# Values reported by NVML, for the fake library of wattle's tests (tests/fakes/nvml/README.md).\n");
 	size_t n = 0;
 	const int64_t(*rows)[DEVICE_COUNT] = (const int64_t(*)[DEVICE_COUNT])set.rows;
 	for (size_t s = 0; s < set.n_slots; rows += set.slots[s++].n_domains)

@@ -153,7 +153,8 @@ static void save(struct capture_tree *tree, const char *path, bool asleep, captu
 	}
 	// Reading anything but a regular file may block or have side effects.
 	if (!S_ISREG(st.st_mode) || asleep) {
-		put_unreadable(tree, real, st.st_mode & 0777, asleep ? "the device is suspended" : "not a regular file");
+		put_unreadable(tree, real, st.st_mode & 0777,
+			asleep ? "the device is suspended" : "not a regular file");
 		return;
 	}
 	wattle_cleanup_free char *text = NULL;

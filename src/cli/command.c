@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -141,6 +142,16 @@ bool cli_check_not_input(const char *path, const char *const *inputs, size_t n, 
 		return false;
 	}
 	return true;
+}
+
+const char *cli_format(const char *given, const char *output, const char *by_suffix)
+{
+	static const char *const suffixes[][2] = {{".html", "html"}, {".htm", "html"}, {".json", "json"}};
+	const char *suffix = output != NULL ? strrchr(output, '.') : NULL;
+	for (size_t i = 0; given == NULL && suffix != NULL && i < ARRAY_SIZE(suffixes); i++)
+		if (suffix > output && strcasecmp(suffix, suffixes[i][0]) == 0 && strstr(by_suffix, suffixes[i][1]) != NULL)
+			given = suffixes[i][1];
+	return given != NULL ? given : "text";
 }
 
 // Pipes and terminals are not opened, because a reader would see end of file. A missing file is created briefly, since a folder

@@ -63,6 +63,10 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv); // argv[0] is the word after the command's name
 };
 
+enum deprecated_kind { DEPRECATED_COMMAND, DEPRECATED_OPTION };
+// The current name of a command or option given by a deprecated one (deprecated.def); NULL: it is not one.
+const char *deprecated_name(enum deprecated_kind kind, const char *old, size_t length);
+
 #define COMMAND(name) extern const struct command command_##name;
 #include "cli/commands.def"
 #undef COMMAND
@@ -87,6 +91,9 @@ int cli_run_part(const struct command *command, int argc, char **argv);
 bool cli_is_same_file(const char *a, const char *b);
 // Fails with "can't write PATH" if the output is one of the input files; false and *ret_status then.
 bool cli_check_not_input(const char *path, const char *const *inputs, size_t n, int *ret_status);
+// The format of an output file: `given` (--format) or, if that is NULL, the one of `by_suffix` ("html|json") that is the
+// file's suffix, in any case (.htm is html); otherwise "text".
+const char *cli_format(const char *given, const char *output, const char *by_suffix);
 // Checks before the measurement that its output can be written, so that no measurement is lost: tests the file or its folder.
 // path: NULL and "-" always succeed. The message begins with the option.
 int cli_check_writable(const char *option, const char *path, struct wattle_error *reterr);

@@ -18,9 +18,11 @@ struct values {
 static const struct option options[] = {
 	{"all", 0, NULL, "text: show all blocks, time per call and resource usage", OPTION_FLAG,
 		.offset = offsetof(struct values, all)},
-	{"stat", 0, "STATISTIC", "statistic of time per call and resource usage: min, max, mean or std (default mean); implies --all", OPTION_CHOICE,
-		.offset = offsetof(struct values, statistic), .choices = "min|max|mean|std"},
-	{"format", 0, "text|json|html", "output format (default text); html is a self-contained page",
+	{"stat", 0, "STATISTIC",
+		"statistic of time per call and resource usage: min, max, mean or std (default mean); implies --all",
+		OPTION_CHOICE, .offset = offsetof(struct values, statistic), .choices = "min|max|mean|std"},
+	{"format", 0, "text|json|html",
+		"output format (default: by the suffix of FILE, .html or .json, else text); html is a self-contained page",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html"},
 	{"output", 'o', "FILE", "output file (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
@@ -200,11 +202,12 @@ static bool is_for_terminal(const struct values *values)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct values values = {.format = "text"};
+	struct values values = {0};
 	struct option_list words;
 	int status;
 	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
+	values.format = cli_format(values.format, values.output, "html|json");
 	values.all |= values.statistic != NULL;
 	values.statistic = values.statistic != NULL ? values.statistic : "mean";
 	if (is_page(&values) && is_for_terminal(&values))
@@ -224,7 +227,8 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_compare = {
 	.name = "compare",
-	.usage = "[NAME=]FILE [NAME=]FILE… [--all] [--store URL] [--stat min|max|mean|std] [--format text|json|html] [-o FILE]",
+	.usage =
+		"[NAME=]FILE [NAME=]FILE… [--all] [--store URL] [--stat min|max|mean|std] [--format text|json|html] [-o FILE]",
 	.summary = "compare runs or saved results",
 	.details =
 		"Prints energy, time and mean power relative to the first FILE, and the code blocks whose energy differs by more than "

@@ -106,7 +106,8 @@ static void add_commands(const struct cursor *at, struct buf *out)
 	size_t n = at->command != NULL ? at->command->n_parts : at->n_commands;
 	size_t in_front = at->command != NULL ? strlen(at->command->name) + strlen(" ") : 0;
 	for (size_t i = 0; i < n; i++)
-		add_word(out, "", commands[i]->name + in_front, strlen(commands[i]->name + in_front), commands[i]->summary);
+		add_word(out, "", commands[i]->name + in_front, strlen(commands[i]->name + in_front),
+			commands[i]->summary);
 }
 
 static void add_options(const struct cursor *at, struct buf *out)
@@ -198,7 +199,8 @@ void completion_at(const struct command *const *commands, size_t n, int n_words,
 			at.target = i + 1;
 	}
 	char before[64];
-	const struct option *valued = strchr(word, '=') != NULL && !at.after_dashes ? find_valued(at.command, word) : NULL;
+	const struct option *valued = strchr(word, '=') != NULL && !at.after_dashes ? find_valued(at.command, word)
+										    : NULL;
 	snprintf(before, sizeof(before), "%.*s=", (int)strcspn(word, "="), word);
 	bool has_parts = at.command == NULL || (at.command->n_parts > 0 && at.operands == 0);
 	if (at.target < 0 && at.awaits == NULL && is_at_target(&at) && word[0] != '-')

@@ -25,13 +25,12 @@ static const struct option options[] = {
 		.choices = "csv|jsonl|gpu_tracker|aipowermeter|folded|perfetto|openmetrics"},
 	{"weight", 0, "energy|time", "weight of folded stacks: joules or seconds (default energy)", OPTION_CHOICE,
 		.offset = offsetof(struct values, weight), .choices = "energy|time"},
-	{"every", 0, "DUR", "with openmetrics: minimum time between samples of a series\n(default: all samples)", OPTION_DURATION,
-		.offset = offsetof(struct values, every_ns), .least = 1e6, .most = 3.6e12,
+	{"every", 0, "DUR", "with openmetrics: minimum time between samples of a series\n(default: all samples)",
+		OPTION_DURATION, .offset = offsetof(struct values, every_ns), .least = 1e6, .most = 3.6e12,
 		.range = "a duration from 1ms to 1h, such as 1s"},
 	{"output", 'o', "PATH", "output file; - is standard output", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
-	{"overwrite", 0, NULL, "replace an existing file", OPTION_FLAG,
-		.offset = offsetof(struct values, overwrite)},
+	{"overwrite", 0, NULL, "replace an existing file", OPTION_FLAG, .offset = offsetof(struct values, overwrite)},
 };
 
 static int run(const struct command *command, int argc, char **argv)
@@ -52,7 +51,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (values.every_ns != 0 && strcmp(values.format, "openmetrics") != 0)
 		return cli_usage(command, EXIT_USAGE, "--every is for --format openmetrics");
 	if (strcmp(values.format, "perfetto") == 0 && strcmp(values.output, "-") == 0 && isatty(STDOUT_FILENO))
-		return cli_usage(command, EXIT_USAGE, "--format perfetto writes binary data, which a terminal can't show: give -o FILE");
+		return cli_usage(command, EXIT_USAGE,
+			"--format perfetto writes binary data, which a terminal can't show: give -o FILE");
 	struct wattle_error error = {0};
 	struct export_choice choice = {values.format, values.weight, values.output, values.overwrite, values.every_ns};
 	int r = export_file(words.items[0], &choice, &error);

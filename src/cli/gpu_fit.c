@@ -48,7 +48,8 @@ static int check_fit(const struct gpu_fit *fit, struct wattle_error *reterr)
 	const struct {
 		double part;
 		const char *text;
-	} parts[] = {{fit->scatter, "the phases differ, because of other load or a meter that lags; try a longer --seconds"},
+	} parts[] = {{fit->scatter,
+			     "the phases differ, because of other load or a meter that lags; try a longer --seconds"},
 		{fit->efficiency, "give --supply-efficiency, or measure behind the power supply"},
 		{fit->others,
 			"CPU power is not measured accurately enough; `wattle sensors` shows how to enable a "

@@ -60,10 +60,10 @@ void help_paragraphs(const char *text, size_t columns, struct buf *out)
 	struct fill fill = {.out = out, .line_start = out->size, .columns = columns};
 	while (*text != '\0') {
 		size_t length = strcspn(text, "\n");
-		bool stands = length == 0 || text[0] == ' ';
-		if (stands && out->size > fill.line_start)
+		bool is_kept = length == 0 || text[0] == ' ';
+		if (is_kept && out->size > fill.line_start)
 			buf_char(out, '\n');
-		if (stands) {
+		if (is_kept) {
 			buf_add(out, text, length);
 			buf_char(out, '\n');
 			fill.line_start = out->size;

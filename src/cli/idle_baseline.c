@@ -102,7 +102,8 @@ static int read_all(const json_t *root, struct idle_baseline *baseline)
 	if (schema == NULL || strcmp(schema, SCHEMA) != 0)
 		return -EINVAL;
 	baseline->arena = arena_new();
-	int r = baseline->arena != NULL ? fields_read(root, &idle_baseline_type, baseline, baseline->arena, NULL) : -ENOMEM;
+	int r = baseline->arena != NULL ? fields_read(root, &idle_baseline_type, baseline, baseline->arena, NULL)
+					: -ENOMEM;
 	if (r == 0 && baseline->host[0] == '\0')
 		r = -EINVAL;
 	for (size_t i = 0; r == 0 && i < baseline->n && n < IDLE_BASELINE_MAX; i++)
@@ -152,7 +153,8 @@ static bool is_replaced(const struct idle_entry *old, const struct idle_entry *e
 }
 
 // Writes the new entries, then the old ones that they do not replace.
-static int merge(const struct idle_baseline *old, const struct idle_entry *entries, size_t n, struct idle_baseline *ret_baseline)
+static int merge(const struct idle_baseline *old, const struct idle_entry *entries, size_t n,
+	struct idle_baseline *ret_baseline)
 {
 	struct idle_baseline merged = {.temperature_c = (double)NAN, .arena = arena_new()};
 	*ret_baseline = merged;

@@ -87,8 +87,9 @@ static void warn_of_other(const struct injection *injection, const char *path)
 	if (other == NULL || other[0] == '\0' || strcmp(other, path) == 0)
 		return;
 	char text[PATH_MAX + 200];
-	snprintf(text, sizeof(text), "%s: %s was %s; a program can have only one capture library, so wattle replaced it",
-		injection->option, injection->variable, other);
+	snprintf(text, sizeof(text),
+		"%s: %s was %s; a program can have only one capture library, so wattle replaced it", injection->option,
+		injection->variable, other);
 	cli_warn(text);
 }
 

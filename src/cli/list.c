@@ -32,9 +32,11 @@ static const struct option options[] = {
 		OPTION_TEXT, .offset = offsetof(struct values, store)},
 	{"user", 0, "NAME", "only runs of this user", OPTION_TEXT, .offset = offsetof(struct values, user)},
 	{"job", 0, "ID", "only runs of this job", OPTION_TEXT, .offset = offsetof(struct values, job)},
-	{"since", 0, "TIME", "only runs that started at or after TIME: 2026-01-31, '2026-01-31 12:00', or 7d\nfor seven days ago",
+	{"since", 0, "TIME",
+		"only runs that started at or after TIME: 2026-01-31, '2026-01-31 12:00', or 7d\nfor seven days ago",
 		OPTION_TEXT, .offset = offsetof(struct values, since)},
-	{"until", 0, "TIME", "only runs that started before TIME", OPTION_TEXT, .offset = offsetof(struct values, until)},
+	{"until", 0, "TIME", "only runs that started before TIME", OPTION_TEXT,
+		.offset = offsetof(struct values, until)},
 };
 
 /* ---- selection ---- */
@@ -315,7 +317,8 @@ static int print(const struct values *values, const char *folder, struct arena *
 	struct buf out = cli_buf();
 	if (n == 0 && !values->json)
 		fprintf(stderr, "wattle: no runs to list in %s; `wattle run` makes run files%s\n",
-			values->store != NULL ? "the store" : folder, is_filtered(values) ? ", or the options exclude them" : "");
+			values->store != NULL ? "the store" : folder,
+			is_filtered(values) ? ", or the options exclude them" : "");
 	if (values->json)
 		document_json(&out, &list_type, &(struct listed){listings, n}, true);
 	else

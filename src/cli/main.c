@@ -28,8 +28,11 @@ static void help(struct buf *out)
 
 static const struct command *find_command(const char *name)
 {
+	const char *new_name = deprecated_name(DEPRECATED_COMMAND, name, strlen(name));
+	if (new_name != NULL)
+		fprintf(stderr, "wattle: 'wattle %s' is deprecated; use 'wattle %s'\n", name, new_name);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (strcmp(name, commands[i]->name) == 0)
+		if (strcmp(new_name != NULL ? new_name : name, commands[i]->name) == 0)
 			return commands[i];
 	struct suggest suggest;
 	char meant[SUGGEST_WORD_MAX + 32];

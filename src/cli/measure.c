@@ -270,12 +270,14 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 static int make_temporary(struct measure *measure, struct wattle_error *reterr)
 {
 	const char *top = getenv("TMPDIR");
-	int length = snprintf(measure->folder, sizeof(measure->folder), "%s/wattle-run-XXXXXX", top != NULL ? top : "/tmp");
+	int length = snprintf(measure->folder, sizeof(measure->folder), "%s/wattle-run-XXXXXX",
+		top != NULL ? top : "/tmp");
 	bool fits = length > 0 && (size_t)length < sizeof(measure->folder);
 	if (!fits || mkdtemp(measure->folder) == NULL) {
 		int error = fits ? errno : ENAMETOOLONG;
 		measure->folder[0] = '\0';
-		return error_set(reterr, -error, "--no-file: can't create a folder in %s: %s; set TMPDIR to a writable folder",
+		return error_set(reterr, -error,
+			"--no-file: can't create a folder in %s: %s; set TMPDIR to a writable folder",
 			top != NULL ? top : "/tmp", strerror(error));
 	}
 	snprintf(measure->path, sizeof(measure->path), "%s/run.sqlite", measure->folder);

@@ -165,8 +165,8 @@ struct measure_options {
 	struct option_list meta, also, gpu_gain;
 	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns;
 	double budget_percent, carbon_intensity, pue;
-	bool no_file, overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt, alone,
-		hide_command;
+	bool no_file, overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt,
+		alone, hide_command;
 	struct control *control; // borrowed: the tracker that spawned this process; NULL: started by a user
 };
 
@@ -249,6 +249,7 @@ void assignments_free(struct assignments *assignments);
 
 /* Adds the variables for --nvtx and --itt; nothing if neither was given. -ENOENT: the library is in none of the folders where
  * this program was built or installed. Warns on stderr if a library named by the user's environment is replaced. */
-int injection_assign(const struct measure_options *options, struct assignments *assignments, struct wattle_error *reterr);
+int injection_assign(const struct measure_options *options, struct assignments *assignments,
+	struct wattle_error *reterr);
 // "--nvtx" or "--itt" if one of them was given, otherwise NULL.
 const char *injection_option(const struct measure_options *options);

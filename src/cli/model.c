@@ -16,8 +16,8 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "text|json", "output format (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
-		.choices = "text|json"},
+	{"format", 0, "text|json", "output format (default: json if FILE ends in .json, else text)", OPTION_CHOICE,
+		.offset = offsetof(struct values, format), .choices = "text|json"},
 	{"batch", 0, "N", "batch size (default: as stored; 1 if the file leaves it open)", OPTION_INTEGER,
 		.offset = offsetof(struct values, batch), .least = 1, .most = INT32_MAX, .range = "1 or more"},
 	{"dim", 0, "NAME=SIZE", "size of a dimension of an input that the file leaves open (repeatable)", OPTION_LIST,
@@ -74,11 +74,12 @@ static int model(const struct command *command, const struct values *values, con
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct values values = {.format = "text", .batch = VALUE_MISSING};
+	struct values values = {.batch = VALUE_MISSING};
 	struct option_list words;
 	int status;
 	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
+	values.format = cli_format(values.format, values.output, "json");
 	if (words.n != 1)
 		return cli_usage(command, EXIT_USAGE, "one FILE.onnx is needed");
 	if (!cli_check_not_input(values.output, words.items, 1, &status))

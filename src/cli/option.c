@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 struct parse {
@@ -107,12 +108,43 @@ static int set_value(const struct parse *parse, const struct option *option, con
 	return -EINVAL;
 }
 
-static const struct option *find_long(const struct parse *parse, const char *name, size_t length)
+const char *deprecated_name(enum deprecated_kind kind, const char *old, size_t length)
+{
+	static const struct {
+		enum deprecated_kind kind;
+		const char *old, *name;
+	} names[] = {
+#define DEPRECATED(kind_, command_, old_, new_, since_) {DEPRECATED_##kind_, old_, new_},
+#include "cli/deprecated.def"
+#undef DEPRECATED
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (names[i].kind == kind && strlen(names[i].old) == length && memcmp(names[i].old, old, length) == 0)
+			return names[i].name;
+	return NULL;
+}
+
+static const struct option *find_current(const struct parse *parse, const char *name, size_t length)
 {
 	for (size_t i = 0; i < parse->n_options; i++)
 		if (strlen(parse->options[i].name) == length && memcmp(parse->options[i].name, name, length) == 0)
 			return &parse->options[i];
 	return NULL;
+}
+
+// By its name or a deprecated one.
+static const struct option *find_long(const struct parse *parse, const char *name, size_t length)
+{
+	const struct option *option = find_current(parse, name, length);
+	const char *new_name = option == NULL ? deprecated_name(DEPRECATED_OPTION, name, length) : NULL;
+	return new_name != NULL ? find_current(parse, new_name, strlen(new_name)) : option;
+}
+
+static void note_if_deprecated(const struct parse *parse, const struct option *option, const char *name, size_t length)
+{
+	if (find_current(parse, name, length) == NULL)
+		fprintf(stderr, "wattle %s: --%.*s is deprecated; use --%s\n", parse->command, (int)length, name,
+			option->name);
 }
 
 static const struct option *find_letter(const struct parse *parse, char letter)
@@ -164,6 +196,7 @@ static int take_long(const struct parse *parse, int argc, char **argv, int *at)
 	const struct option *option = find_long(parse, name, length);
 	if (option == NULL)
 		return unknown(parse, argv[*at]);
+	note_if_deprecated(parse, option, name, length);
 	return take(parse, option, name[length] == '=' ? name + length + 1 : NULL, argc, argv, at);
 }
 
@@ -235,8 +268,10 @@ static int config_member(const struct parse *parse, json_t *config, const char *
 	const struct option *option = find_long(parse, key, strlen(key));
 	char meant[SUGGEST_WORD_MAX + 32];
 	if (option == NULL || strcmp(key, "config") == 0)
-		return error_set(parse->reterr, -EINVAL, "--config: unknown option \"%s\"%s; `wattle %s --help` lists them", key,
+		return error_set(parse->reterr, -EINVAL,
+			"--config: unknown option \"%s\"%s; `wattle %s --help` lists them", key,
 			meant_option(parse, key, strlen(key), "", meant), parse->command);
+	note_if_deprecated(parse, option, key, strlen(key));
 	if (option->kind != OPTION_LIST || !json_is_array(value))
 		return config_value(parse, config, option, value);
 	size_t i;

@@ -19,7 +19,8 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, store)},
 	{"older", 0, "DUR", "drop days older than this: 90d, 12w, 2y", OPTION_DURATION,
 		.offset = offsetof(struct values, older_ns), .least = 86400e9, .most = 9e18, .range = "1d to 280y"},
-	{"dry-run", 0, NULL, "only print what would be dropped", OPTION_FLAG, .offset = offsetof(struct values, dry_run)},
+	{"dry-run", 0, NULL, "only print what would be dropped", OPTION_FLAG,
+		.offset = offsetof(struct values, dry_run)},
 };
 
 static void add_result(const struct pg_prune *prune, bool dry, struct buf *out)

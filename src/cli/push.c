@@ -41,7 +41,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n < 2)
-		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "the URL of the store is missing");
+		return cli_usage(command, EXIT_USAGE,
+			words.n == 0 ? "no run file given" : "the URL of the store is missing");
 	if (words.n > 2)
 		return cli_usage(command, EXIT_USAGE, "give one run file and one URL");
 	if (pg_check_url(words.items[1], &error) < 0)

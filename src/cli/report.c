@@ -36,18 +36,18 @@ static const char section_names[] = LIST
 
 static const struct option options[] = {
 	{"format", 0, "text|json|html|svg|line",
-		"output format (default: by the extension of FILE, .html or .json, else text): html is a self-contained page with charts, svg are pictures for "
+		"output format (default: by the suffix of FILE, .html or .json, else text): html is a self-contained page with charts, svg are pictures for "
 		"papers, line is energy and time on one line",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg|line"},
-	{"output", 'o', "FILE", "output file; for svg a folder, which is created (default standard output)", OPTION_TEXT,
-		.offset = offsetof(struct values, output)},
-	{"section", 0, "NAME",
-		"text: print only this section, in full (repeatable): list (prints the names)"
+	{"output", 'o', "FILE", "output file; for svg a folder, which is created (default standard output)",
+		OPTION_TEXT, .offset = offsetof(struct values, output)},
+	{"section", 0, "NAME", "text: print only this section, in full (repeatable): list (prints the names)"
 #define SECTION(id, name, ...) ", " name
 #include "report/section/sections.def"
 		,
 		OPTION_LIST, .offset = offsetof(struct values, sections), .choices = section_names},
-	{"all", 0, NULL, "text: print all sections, with more rows", OPTION_FLAG, .offset = offsetof(struct values, all)},
+	{"all", 0, NULL, "text: print all sections, with more rows", OPTION_FLAG,
+		.offset = offsetof(struct values, all)},
 	{"store", 0, "URL", "read from PostgreSQL instead of a file: postgresql://HOST/DATABASE", OPTION_TEXT,
 		.offset = offsetof(struct values, url)},
 	{"run", 0, "ID", "run in the store, by the start of its id", OPTION_TEXT,
@@ -60,7 +60,7 @@ static const struct option options[] = {
 		"code blocks of the job in which a rank waits for others: a name, or a pattern with * and ? (repeatable; "
 		"default: barriers and collectives of MPI and other libraries)",
 		OPTION_LIST, .offset = offsetof(struct values, waiting)},
-	{"full", 0, NULL, "read all samples of the job, however many", OPTION_FLAG,
+	{"all-samples", 0, NULL, "read all samples of the job, however many", OPTION_FLAG,
 		.offset = offsetof(struct values, all_samples)},
 };
 
@@ -72,19 +72,6 @@ static bool is_stdout(const char *output)
 static bool is_format(const struct values *values, const char *name)
 {
 	return strcmp(values->format, name) == 0;
-}
-
-// Without --format, the ending of FILE determines the format.
-static const char *format_of(const char *output)
-{
-	static const char *const endings[][2] = {{".html", "html"}, {".htm", "html"}, {".json", "json"}};
-	size_t length = output != NULL ? strlen(output) : 0;
-	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
-		size_t n = strlen(endings[i][0]);
-		if (length > n && strcasecmp(output + length - n, endings[i][0]) == 0)
-			return endings[i][1];
-	}
-	return "text";
 }
 
 // An HTML page on a terminal, or pictures without a destination, is a mistake; reported before the work starts.
@@ -196,8 +183,8 @@ static int report_run(const struct values *values, const char *path)
 				    : run_load(path, &run, &error);
 	if (r < 0)
 		return cli_fail(EXIT_FAILED, &error);
-	bool is_made = findings_make(&run, &findings) == 0,
-	     has_charts = is_format(values, "html") || is_format(values, "svg");
+	bool has_charts = is_format(values, "html") || is_format(values, "svg");
+	bool is_made = (has_charts ? findings_make_for_charts : findings_make)(&run, &findings) == 0;
 	int status = !is_made ? cli_no_memory()
 		: has_charts  ? write_charts(values, &findings)
 			      : write_findings(values, &findings);
@@ -235,7 +222,8 @@ static void check_pattern(const char *pattern, const struct job_findings *job)
 			return;
 		suggest_offer(&suggest, name, strlen(name));
 	}
-	snprintf(text, sizeof(text), "--waiting: no code block matches '%.300s'%s", pattern, suggest_text(&suggest, "", meant));
+	snprintf(text, sizeof(text), "--waiting: no code block matches '%.300s'%s", pattern,
+		suggest_text(&suggest, "", meant));
 	cli_warn(text);
 }
 
@@ -278,7 +266,7 @@ static const char *contradiction(const struct values *values, const struct optio
 		return "more than one run file given; `wattle compare A B` compares runs; for a job, give the folder of its run files";
 	bool is_job = from_store ? values->job_id != NULL : load_is_folder(words->items[0]);
 	if (!is_job && has_job_option(values))
-		return "--job, --step, --waiting and --full apply to jobs: give a folder of run files, or --store URL --job ID";
+		return "--job, --step, --waiting and --all-samples apply to jobs: give a folder of run files, or --store URL --job ID";
 	if (is_job && is_format(values, "svg"))
 		return "--format svg does not support jobs: use --format html for charts";
 	if ((values->all || values->sections.n > 0) && !is_format(values, "text"))
@@ -313,8 +301,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return status;
 	if (lists_sections(&values.sections))
 		return list_sections();
-	if (values.format == NULL)
-		values.format = format_of(values.output);
+	values.format = cli_format(values.format, values.output, "html|json");
 	const char *wrong = contradiction(&values, &words);
 	if (wrong != NULL)
 		return cli_usage(command, EXIT_USAGE, "%s", wrong);

@@ -29,8 +29,9 @@ static const struct option options[] = {
 		"loads the GPU, is started and ended four times, with\nidle phases between",
 		OPTION_INTEGER, .offset = offsetof(struct values, calibrate_gpu), .least = 0, .most = 1023,
 		.range = "the index of a GPU, 0 or more"},
-	{"wall-meter", 0, "FILE", "with --calibrate-gpu: CSV file that a wall meter's reader writes\n(OmegaWatt layout)",
-		OPTION_TEXT, .offset = offsetof(struct values, wall_meter)},
+	{"wall-meter", 0, "FILE",
+		"with --calibrate-gpu: CSV file that a wall meter's reader writes\n(OmegaWatt layout)", OPTION_TEXT,
+		.offset = offsetof(struct values, wall_meter)},
 	{"supply-efficiency", 0, "PERCENT±ERROR",
 		"with --calibrate-gpu: efficiency of the power supply behind the meter,\nsuch as 92±2 "
 		"(default 91±5); 100: the meter is in the card's own\nsupply lines",
@@ -128,12 +129,11 @@ const struct command command_sensors = {
 	.usage =
 		"[--json | --capture DIR | --calibrate-idle [--seconds S] | --calibrate-gpu INDEX --wall-meter FILE -- CMD…]",
 	.summary = "show what this machine can measure, and how to enable the rest",
-	.details =
-		"Lists all energy sensors: those that a run would use, those replaced by a better sensor, "
-		"and those that\ncan't be read, with the reason and the command that enables them. For each "
-		"counter it shows the measured\nupdate period and the resolution. The exit status is 0 if "
-		"this machine measures any energy; 1 if energy is only\nestimated or unavailable; 2 for "
-		"wrong usage.",
+	.details = "Lists all energy sensors: those that a run would use, those replaced by a better sensor, "
+		   "and those that\ncan't be read, with the reason and the command that enables them. For each "
+		   "counter it shows the measured\nupdate period and the resolution. The exit status is 0 if "
+		   "this machine measures any energy; 1 if energy is only\nestimated or unavailable; 2 for "
+		   "wrong usage.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -222,7 +222,7 @@ int gpu_fit_make(const struct gpu_phase phases[GPU_FIT_PHASES], const struct gpu
 	struct gpu_fit *ret_fit, struct wattle_error *reterr);
 
 /* wattle sensors --calibrate-gpu INDEX --wall-meter FILE -- CMD: the factor of a GPU's power sensor relative to an external
- * meter, stored in the state folder (sensor/gpu/gpu_gain.h). CMD, which loads the GPU, is started and ended four times, with
+ * meter, stored in the state folder (sensor/gpu_gain.h). CMD, which loads the GPU, is started and ended four times, with
  * idle phases before, between and after. */
 
 struct calibrate_gpu {

@@ -159,5 +159,6 @@ void sensors_report_idle_power(const struct sensors_report *report, struct buf *
 	else if (report->baseline_note[0] != '\0')
 		buf_str(text, report->baseline_note);
 	else if (sensors_report_measures(report))
-		buf_str(text, "Idle power is unknown: run `wattle sensors --calibrate-idle` while the machine is idle.");
+		buf_str(text,
+			"Idle power is unknown: run `wattle sensors --calibrate-idle` while the machine is idle.");
 }

@@ -28,8 +28,7 @@ static const struct option options[] = {
 		"require the token in FILE (one line) from clients: as\n`Authorization: Bearer TOKEN`, or as "
 		"the password of any user;\nFILE must be readable by its owner only",
 		OPTION_TEXT, .offset = offsetof(struct values, token_file)},
-	{"interval", 'i', "DUR",
-		"sampling interval (default 1s); all clients receive the last\nsample",
+	{"interval", 'i', "DUR", "sampling interval (default 1s); all clients receive the last\nsample",
 		OPTION_DURATION, .offset = offsetof(struct values, interval_ns), .least = 1e8, .most = 6e10,
 		.range = "100ms to 1m"},
 	{"pid", 0, "PID", "show this process and its child processes as the target", OPTION_INTEGER,
@@ -44,8 +43,9 @@ static const struct option options[] = {
 		"as \"other\"",
 		OPTION_INTEGER, .offset = offsetof(struct values, jobs), .least = 0, .most = 1000,
 		.range = "0 to 1000"},
-	{"cgroups", 0, "N", "number of cgroups (systemd units, containers) with their own\nmetrics (default 0)", OPTION_INTEGER,
-		.offset = offsetof(struct values, cgroups), .least = 0, .most = 1000, .range = "0 to 1000"},
+	{"cgroups", 0, "N", "number of cgroups (systemd units, containers) with their own\nmetrics (default 0)",
+		OPTION_INTEGER, .offset = offsetof(struct values, cgroups), .least = 0, .most = 1000,
+		.range = "0 to 1000"},
 	{"textfile", 0, "FILE",
 		"write the metrics to FILE (*.prom) at each sample, for\nnode_exporter's textfile collector; "
 		"nothing is served unless\n--listen is given too",

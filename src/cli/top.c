@@ -354,7 +354,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (words.n > 1)
 		return cli_usage(command, EXIT_USAGE, "more than one run file given");
 	if (words.n == 1 && values.pid != 0)
-		return cli_usage(command, EXIT_USAGE, "--pid: can't be combined with a run file, which has its own process");
+		return cli_usage(command, EXIT_USAGE,
+			"--pid: can't be combined with a run file, which has its own process");
 	struct wattle_env env;
 	struct wattle_error error = {0};
 	if (env_open(&env, &error) < 0)

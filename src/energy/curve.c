@@ -93,6 +93,8 @@ double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns)
 	const struct curve_segment *segment = &curve->segments[index];
 	struct slice points = segment->points;
 	bool other = !walk->any || walk->segment != index;
+	if (!other && t_ns == walk->t_ns) // the end of one window is the begin of the next one
+		return segment->offset_j + walk->line_j;
 	walk->t_ns = within(t_ns, segment->start_ns, segment->end_ns);
 	walk->line_j = 0;
 	walk->any = true;

@@ -122,7 +122,10 @@ static bool view_open(struct energy_track *track, size_t first, int64_t from_ns,
 	view->segment.start_ns = (from_ns < first_ns ? from_ns : first_ns) - BEFORE_NS;
 	view->segment.end_ns = to_ns > last_ns ? to_ns : last_ns;
 	view->device = describe(track, first, view->missing);
-	view->run = (struct run){.segments = &view->segment, .n_segments = 1, .t_ns = view->device.t_ns, .n = view->device.n};
+	view->run = (struct run){.segments = &view->segment,
+		.n_segments = 1,
+		.t_ns = view->device.t_ns,
+		.n = view->device.n};
 	const int64_t interval_ns = track->join_max_ns / 5;
 	int r = curve_make(&view->run, &view->device, interval_ns, view->arena, &view->curve);
 	bool is_stamped = value_ok(track->stamp_ns[track->n - 1]) || view->curve.from_power;
@@ -199,7 +202,8 @@ static void keep(struct energy_track *track, int64_t t_ns, int64_t uj, int64_t s
 	track->t_ns[at] = t_ns;
 	track->uj[at] = uj;
 	track->stamp_ns[at] = stamp_ns;
-	track->power_mw[at] = value_ok(power_mw) ? llround(domain_gain(track->domain) * (double)power_mw) : VALUE_MISSING;
+	track->power_mw[at] = value_ok(power_mw) ? llround(domain_gain(track->domain) * (double)power_mw)
+						 : VALUE_MISSING;
 }
 
 static void note_update(struct energy_track *track, int64_t t_ns, int64_t stamp_ns)
@@ -326,10 +330,12 @@ static double relative_error(const struct run_device *device)
 static struct energy_amount unseen(struct energy_track *track, double seconds)
 {
 	const struct domain *domain = track->domain;
-	bool is_stuck = seconds >= fmax(STUCK_S, STUCK_PERIODS * longest_s(&track->period)) && domain->kind != DOMAIN_UNCORE;
+	bool is_stuck = seconds >= fmax(STUCK_S, STUCK_PERIODS * longest_s(&track->period)) &&
+		domain->kind != DOMAIN_UNCORE;
 	struct run_device device = describe(track, 0, NULL);
 	return is_stuck ? unknown
-			: (struct energy_amount){0, domain->max_power_w * longest_s(&track->period), 0 * calibration_error(&device)};
+			: (struct energy_amount){0, domain->max_power_w * longest_s(&track->period),
+				  0 * calibration_error(&device)};
 }
 
 static struct energy_amount amount_of(const struct view *view, const struct edge_point *from,

@@ -39,8 +39,9 @@ static void log_set(const struct question *question, const struct cap_outcome *o
 {
 	const struct peer *peer = &question->identity->peer;
 	const char *unit = cap_kind_unit(question->device->what);
-	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %.6g %s (before: %.6g) %s by %s, pid %d, user %u", question->device->name,
-		outcome->set, unit, outcome->previous, how, question->request->name, (int)peer->pid, peer->uid);
+	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %.6g %s (before: %.6g) %s by %s, pid %d, user %u",
+		question->device->name, outcome->set, unit, outcome->previous, how, question->request->name,
+		(int)peer->pid, peer->uid);
 }
 
 static int out_of_range(const struct question *question, double value, struct wattle_error *reterr)
@@ -181,8 +182,9 @@ static int end(const struct question *question, struct cap_outcome *ret_outcome,
 	if (r < 0)
 		return r;
 	r = cap_lease_end(question->held->lease, ret_outcome, reterr); // frees the lease in any case
-	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u released it", question->device->name,
-		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
+	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u released it",
+		question->device->name, question->held->owner.name, (int)question->held->owner.pid,
+		question->held->owner.uid);
 	held_remove(question->held);
 	return r;
 }
@@ -193,8 +195,9 @@ static int keep(const struct question *question, struct cap_outcome *ret_outcome
 	if (r < 0)
 		return r;
 	r = cap_lease_keep(question->held->lease, reterr);
-	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u made its limit persistent", question->device->name,
-		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
+	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u made its limit persistent",
+		question->device->name, question->held->owner.name, (int)question->held->owner.pid,
+		question->held->owner.uid);
 	held_remove(question->held);
 	return r;
 }
@@ -252,8 +255,8 @@ static int reset_now(const struct question *question, struct cap_outcome *ret_ou
 		return allowed;
 	int r = cap_reset(question->limits->env, question->device, question->request->mode == 1, ret_outcome, reterr);
 	if (r == 0)
-		log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: reset by pid %d, user %u", question->device->name, (int)peer->pid,
-			peer->uid);
+		log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: reset by pid %d, user %u",
+			question->device->name, (int)peer->pid, peer->uid);
 	return r;
 }
 

@@ -99,7 +99,9 @@ static int enter_sandbox(const struct helper *helper, const struct wattle_env *e
 	log_line(report.is_whole ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", report.text);
 	r = limits_count(helper->limits) > 0 ? server_start_worker(helper->server) : 0;
 	if (r < 0)
-		log_line(LOG_LEVEL_WARNING, "can't create the thread for limits (%s): reading counters waits while limits change", strerror(-r));
+		log_line(LOG_LEVEL_WARNING,
+			"can't create the thread for limits (%s): reading counters waits while limits change",
+			strerror(-r));
 	return 0;
 }
 
@@ -120,7 +122,8 @@ static int serve(struct helper *helper, struct guard *guard, struct wattle_error
 		if (r == 0)
 			continue;
 		if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info))
-			return error_set(reterr, -EPIPE, "the guard was killed; limits can't be held without it, so wattled exits");
+			return error_set(reterr, -EPIPE,
+				"the guard was killed; limits can't be held without it, so wattled exits");
 		if (info.ssi_signo != SIGHUP)
 			return 0;
 		server_reload(helper->server);

@@ -1,6 +1,7 @@
 #include "helper/helper.h"
 
 #include "base/buf.h"
+#include "base/suggest.h"
 #include "base/util.h"
 #include "proto/protocol.h"
 
@@ -16,7 +17,8 @@ static const struct {
 	{"--policy", "FILE",
 		"access policy, reloaded on SIGHUP; default: members of\ngroup wattle may read counters every 10 ms, nobody may set limits",
 		offsetof(struct helper_options, policy)},
-	{"--check-policy", "FILE", "check a policy file, print what it allows, and exit with\nstatus 0 if it is valid, 1 if not",
+	{"--check-policy", "FILE",
+		"check a policy file, print what it allows, and exit with\nstatus 0 if it is valid, 1 if not",
 		offsetof(struct helper_options, check_policy)},
 	{"--state", "DIR", "journal of limits (default /var/lib/wattle)", offsetof(struct helper_options, state)},
 	{"--nvml", "LIB", "library to load instead of libnvidia-ml.so.1", offsetof(struct helper_options, nvml)},
@@ -61,6 +63,19 @@ static bool take_switch(const char *word, struct helper_options *options)
 	return false;
 }
 
+static int unknown(const char *word, struct wattle_error *reterr)
+{
+	struct suggest suggest;
+	char meant[SUGGEST_WORD_MAX + 32];
+	suggest_begin(&suggest, word, strcspn(word, "="));
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		suggest_offer(&suggest, texts[i].name, strlen(texts[i].name));
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
+		suggest_offer(&suggest, switches[i].name, strlen(switches[i].name));
+	return error_set(reterr, -EINVAL, "unknown option '%s'%s; see `wattled --help`", word,
+		suggest_text(&suggest, "", meant));
+}
+
 int helper_options_parse(int argc, char **argv, struct helper_options *ret_options, struct wattle_error *reterr)
 {
 	struct helper_options options = {0};
@@ -72,7 +87,7 @@ int helper_options_parse(int argc, char **argv, struct helper_options *ret_optio
 		if (r < 0)
 			return r;
 		if (r == 0)
-			return error_set(reterr, -EINVAL, "unknown option '%s'; see `wattled --help`", word);
+			return unknown(word, reterr);
 	}
 	*ret_options = options;
 	return 0;

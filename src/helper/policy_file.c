@@ -121,8 +121,8 @@ static int parse_who(struct line *line, struct policy_rule *rule)
 	if (num_parse_u64(name, &id) == 0 && id < UINT32_MAX)
 		rule->id = (uint32_t)id;
 	else if (!kinds[i].id_of(name, &rule->id))
-		return wrong(line, "unknown %s '%.60s' on this machine%s; create it, or give another name or a number", word,
-			name, nearest_account(name, kinds[i].file, hint));
+		return wrong(line, "unknown %s '%.60s' on this machine%s; create it, or give another name or a number",
+			word, name, nearest_account(name, kinds[i].file, hint));
 	return 0;
 }
 
@@ -146,10 +146,14 @@ static int parse_read(struct line *line, struct policy *policy, struct policy_ru
 	if (word != NULL) {
 		const char *period = next_word(line);
 		if (strcmp(word, "every") != 0 || period == NULL)
-			return wrong(line, "unexpected '%.60s' after `read`; only `every TIME` may follow, such as `every 100ms`", word);
+			return wrong(line,
+				"unexpected '%.60s' after `read`; only `every TIME` may follow, such as `every 100ms`",
+				word);
 		if (num_parse_duration(period, &period_ns) < 0 || period_ns < PERIOD_MIN_NS ||
 			period_ns > PERIOD_MAX_NS)
-			return wrong(line, "'%.60s' is not a time from 1ms to 1h; write a number and a unit, such as 100ms", period);
+			return wrong(line,
+				"'%.60s' is not a time from 1ms to 1h; write a number and a unit, such as 100ms",
+				period);
 	}
 	rule->class = class_of(policy, period_ns);
 	return 0;
@@ -190,8 +194,10 @@ static int parse_cap(struct line *line, struct policy_rule *rule)
 	char hint[SUGGEST_WORD_MAX + 32] = "";
 	const char *word = next_word(line);
 	if (word == NULL || !is_device_word(word))
-		return wrong(line, "a device (`gpu-0`, `package-0`, an id, `gpus`, `packages` or `any`) must follow `cap`, not '%.60s'%s",
-			word != NULL ? word : "", word != NULL ? nearest(word, "gpus|packages|any|gpu-0|package-0", hint) : "");
+		return wrong(line,
+			"a device (`gpu-0`, `package-0`, an id, `gpus`, `packages` or `any`) must follow `cap`, not '%.60s'%s",
+			word != NULL ? word : "",
+			word != NULL ? nearest(word, "gpus|packages|any|gpu-0|package-0", hint) : "");
 	text_copy(rule->device, sizeof(rule->device), word);
 	word = next_word(line);
 	if (word != NULL && (strcmp(word, "power") == 0 || strcmp(word, "clocks") == 0)) {
@@ -200,8 +206,8 @@ static int parse_cap(struct line *line, struct policy_rule *rule)
 	}
 	if (word != NULL && !parse_range(word, &rule->least, &rule->most))
 		return wrong(line, "'%.60s' is not a range; write FROM..TO in %s, such as %s%s", word,
-			rule->kind == POLICY_CLOCKS ? "MHz" : "W", rule->kind == POLICY_CLOCKS ? "600..1980" : "150..300",
-			nearest(word, "power|clocks", hint));
+			rule->kind == POLICY_CLOCKS ? "MHz" : "W",
+			rule->kind == POLICY_CLOCKS ? "600..1980" : "150..300", nearest(word, "power|clocks", hint));
 	return 0;
 }
 
@@ -216,8 +222,8 @@ static int parse_what(struct line *line, struct policy *policy, struct policy_ru
 		return 0;
 	char hint[SUGGEST_WORD_MAX + 32];
 	return word == NULL ? wrong(line, "the rule ends too early; add `read`, `cap DEVICE` or `nothing`")
-			    : wrong(line, "'%.60s' is not a permission; write `read`, `cap DEVICE` or `nothing`%s", word,
-				      nearest(word, "read|cap|nothing", hint));
+			    : wrong(line, "'%.60s' is not a permission; write `read`, `cap DEVICE` or `nothing`%s",
+				      word, nearest(word, "read|cap|nothing", hint));
 }
 
 /* ---- lines ---- */
@@ -226,7 +232,8 @@ static int parse_rule(struct line *line, struct policy *policy)
 {
 	struct policy_rule rule = {.line = line->number};
 	if (policy->n == POLICY_RULES_MAX)
-		return wrong(line, "there are more than %d rules; use groups instead of users, or remove some", POLICY_RULES_MAX);
+		return wrong(line, "there are more than %d rules; use groups instead of users, or remove some",
+			POLICY_RULES_MAX);
 	int r = parse_who(line, &rule);
 	if (r == 0)
 		r = parse_what(line, policy, &rule);
@@ -271,7 +278,8 @@ int policy_parse(const char *text, size_t size, const char *path, struct policy 
 		size_t length = (size_t)((newline != NULL ? newline : end) - at);
 		line.number++;
 		if (length >= sizeof(line.text))
-			return wrong(&line, "the line is longer than %zu bytes; write one rule per line", sizeof(line.text) - 1);
+			return wrong(&line, "the line is longer than %zu bytes; write one rule per line",
+				sizeof(line.text) - 1);
 		if (memchr(at, '\0', length) != NULL)
 			return wrong(&line, "contains a character that is not text; save the file as plain text");
 		memcpy(line.text, at, length);

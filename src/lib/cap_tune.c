@@ -15,7 +15,8 @@ static const double FROM_DEFAULT_PERCENT = 30, SECONDS_DEFAULT = 30, SECONDS_MAX
 static int check_options(const struct wattle_cap_tune_options *o, struct wattle_error *reterr)
 {
 	if (o->goal < WATTLE_CAP_ED2P || o->goal > WATTLE_CAP_SLOWDOWN)
-		return error_set(reterr, -EINVAL, "goal %d is not valid; valid are 0 to %d", o->goal, WATTLE_CAP_SLOWDOWN);
+		return error_set(reterr, -EINVAL, "goal %d is not valid; valid are 0 to %d", o->goal,
+			WATTLE_CAP_SLOWDOWN);
 	if (!(o->slowdown_percent >= 0 && o->slowdown_percent <= 1000))
 		return error_set(reterr, -EINVAL, "a slowdown of %g %% is not valid; valid are 0 to 1000",
 			o->slowdown_percent);
@@ -226,7 +227,8 @@ static int tune(struct cap_search *search, const char *device, struct wattle_cap
 		return r;
 	r = cap_search_run(search, reterr);
 	if (getpid() != search->owner)
-		return error_set(reterr, -EBADF, "step returned in a forked child; only the parent can continue the search");
+		return error_set(reterr, -EBADF,
+			"step returned in a forked child; only the parent can continue the search");
 	struct wattle_error back = {0};
 	int released = end(search, &back);
 	if (released < 0 && (r < 0 || search->ended_by != 0))

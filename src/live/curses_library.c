@@ -12,5 +12,6 @@ int curses_open(struct curses *ret_curses, struct wattle_error *reterr)
 	static const char *const libraries[] = {"libncursesw.so.6", NULL};
 	struct wattle_error why = {0};
 	int r = dl_open(libraries, symbols, ARRAY_SIZE(symbols), ret_curses, &ret_curses->handle, &why);
-	return r < 0 ? error_set(reterr, r, "top needs ncurses (Debian: apt install libncursesw6): %.300s", why.text) : 0;
+	return r < 0 ? error_set(reterr, r, "top needs ncurses (Debian: apt install libncursesw6): %.300s", why.text)
+		     : 0;
 }

@@ -73,7 +73,8 @@ static const short of_eight[COLOURS] = {
 
 static bool begin_colours(const struct curses *nc, enum screen_colours colours)
 {
-	if (colours == SCREEN_NO_COLOURS || !nc->has_colors() || nc->start_color() == ERR || *nc->COLOR_PAIRS <= COLOURS)
+	if (colours == SCREEN_NO_COLOURS || !nc->has_colors() || nc->start_color() == ERR ||
+		*nc->COLOR_PAIRS <= COLOURS)
 		return false;
 	bool has_default = nc->use_default_colors() == OK;
 	for (int i = 0; i < COLOURS; i++) {

@@ -101,7 +101,7 @@ int session_open(const struct session_options *options, struct session **ret_ses
 
 /* ---- sampling ---- */
 
-// Appends to a ring buffer as in now.h.
+// Appends to a ring buffer as in monitor.h.
 static void add_dt(struct monitor_history *history, double dt_s)
 {
 	history->values[history->next] = (float)dt_s;

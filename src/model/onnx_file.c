@@ -43,8 +43,8 @@ static int unpack(const struct buf *bytes, const char *path, struct arena *arena
 		return error_set(reterr, -EFBIG, "%s: its graph without the weights takes more than %d MB", path,
 			ONNX_MEMORY_MAX >> 20);
 	if (model == NULL)
-		return error_set(reterr, -EBADMSG, "%s is damaged or not an ONNX model: its fields do not have ONNX's types",
-			path);
+		return error_set(reterr, -EBADMSG,
+			"%s is damaged or not an ONNX model: its fields do not have ONNX's types", path);
 	*ret_model = model;
 	return 0;
 }

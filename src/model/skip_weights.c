@@ -30,8 +30,8 @@ struct tensor { // contents of one tensor while its message is read
 
 static int damaged(struct reader *r, const char *what)
 {
-	return error_set(r->reterr, -EBADMSG, "%s is damaged or not an ONNX model: %s at byte %" PRIu64, r->source->name,
-		what, r->at);
+	return error_set(r->reterr, -EBADMSG, "%s is damaged or not an ONNX model: %s at byte %" PRIu64,
+		r->source->name, what, r->at);
 }
 
 static int fill(struct reader *r)

@@ -65,7 +65,8 @@ static struct gpu_use use_of(const int64_t *row, const struct users *users)
 {
 	struct gpu_use use = {.busy_percent = value_to_double(row[DEVICE_UTILIZATION], 1)};
 	struct gpu_part *target = &use.target, *others = &use.others;
-	fill(row, DEVICE_TARGET_PROCESSES, DEVICE_OTHERS_PROCESSES, users, NULL, &target->processes, &others->processes);
+	fill(row, DEVICE_TARGET_PROCESSES, DEVICE_OTHERS_PROCESSES, users, NULL, &target->processes,
+		&others->processes);
 	fill(row, DEVICE_TARGET_UTILIZATION, DEVICE_OTHERS_UTILIZATION, users, busy_of, &target->busy, &others->busy);
 	fill(row, DEVICE_TARGET_MEMORY, DEVICE_OTHERS_MEMORY, users, memory_of, &target->memory, &others->memory);
 	target->slices = value_to_double(row[DEVICE_TARGET_MIG_SHARE], 1e-6);
@@ -86,7 +87,8 @@ struct keys {
 
 /* Uses the sensor's total if it is larger than the sum over the list: the list is limited, and users beyond it have a
  * share too. The sums are of whole numbers, so differences of up to 1 are ignored. */
-static struct keys keys_by(double (*of)(const struct device_user *), const struct users *users, double target, double others)
+static struct keys keys_by(double (*of)(const struct device_user *), const struct users *users, double target,
+	double others)
 {
 	double sum = sum_of(users, of, false), reported = target + others;
 	return (struct keys){of, reported > sum + 1 ? reported : sum};
@@ -104,8 +106,9 @@ static struct keys keys_of(const struct shares *shares, const struct gpu_use *us
 	case METHOD_IDLE: // holding memory on an idle GPU costs no energy
 		return (struct keys){presence_of, INFINITY};
 	case METHOD_EXCLUSIVE: // with several users, the exclusive one is unknown
-		return use->target.processes + use->others.processes == 1 && users->n == 1 ? (struct keys){presence_of, 1}
-											    : (struct keys){0};
+		return use->target.processes + use->others.processes == 1 && users->n == 1
+			? (struct keys){presence_of, 1}
+			: (struct keys){0};
 	default:
 		return (struct keys){0};
 	}

@@ -36,7 +36,7 @@ void package_limit_close(struct package_limit *limit);
 double package_limit_w(struct package_limit *limit); // NaN: not in force, or not readable
 
 /* Memory use of the target at each sample: private memory plus shared memory counted once. Uses the recorder's method: the
- * last reading, carried forward between readings (process/memory_sample.h). */
+ * last reading, carried forward between readings (process/memory.h). */
 
 struct target_ram;
 

@@ -230,7 +230,8 @@ static int search(struct cgroup *cgroup, const struct wattle_env *env, struct wa
 	int64_t n = cgroup_each_process(cgroup, check_process, &search);
 	if (n == -EOPNOTSUPP)
 		return error_set(reterr, (int)n,
-			"--cgroup: %s contains threads; give its parent cgroup that contains the processes", cgroup->path);
+			"--cgroup: %s contains threads; give its parent cgroup that contains the processes",
+			cgroup->path);
 	if (n < 0)
 		return error_set(reterr, (int)n, "--cgroup: can't read %s/cgroup.procs: %s", cgroup->folder,
 			strerror((int)-n));
@@ -241,7 +242,8 @@ static int search(struct cgroup *cgroup, const struct wattle_env *env, struct wa
 			"--cgroup: the processes of %s are not visible; run wattle where they are visible "
 			"(on the host, or with --pid=host)",
 			cgroup->path);
-	return error_set(reterr, -ESRCH, "--cgroup: %s is empty: neither it nor a cgroup below it has a process", cgroup->path);
+	return error_set(reterr, -ESRCH, "--cgroup: %s is empty: neither it nor a cgroup below it has a process",
+		cgroup->path);
 }
 
 int cgroup_open(struct cgroup *cgroup, const struct wattle_env *env, const char *text, struct wattle_error *reterr)

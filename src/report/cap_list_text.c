@@ -73,7 +73,7 @@ static void add_way_back(const struct cap_device *device, struct buf *out)
 
 static void add_persistent(const struct cap_device *device, const char *what, struct buf *out)
 {
-	if (device == NULL || !device->stands)
+	if (device == NULL || !device->is_persistent)
 		return;
 	buf_printf(out, "%s%s: ", device->name, what);
 	add_way_back(device, out);
@@ -147,7 +147,7 @@ void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, boo
 
 static void add_rights(const struct cap_device *device, struct buf *out)
 {
-	if (device->stands) {
+	if (device->is_persistent) {
 		buf_str(out, "            ");
 		add_way_back(device, out);
 	}
@@ -175,7 +175,8 @@ static void add_power(const struct cap_device *power, struct buf *out)
 	add_value(out, power->default_, "W");
 	buf_str(out, "\n  range     ");
 	add_range(out, power);
-	buf_printf(out, "%s\n  lease     ", power->min_is_ours ? " (the minimum is wattle's own: the device reports none)" : "");
+	buf_printf(out, "%s\n  lease     ",
+		power->min_is_ours ? " (the minimum is wattle's own: the device reports none)" : "");
 	const char *holder = power->lease[0] != '\0' ? power->lease : "none";
 	text_add_printable(out, holder, strlen(holder));
 	buf_char(out, '\n');

@@ -189,7 +189,8 @@ static void write_next(const struct cap_tune_report *report, struct buf *text)
 		return;
 	if (report->is_applied) {
 		limit(text, report, report->chosen);
-		buf_printf(text, " is now in force and persistent; `wattle cap reset %.*s` undoes this.", length, first);
+		buf_printf(text, " is now in force and persistent; `wattle cap reset %.*s` undoes this.", length,
+			first);
 		return;
 	}
 	buf_printf(text, "Next: wattle cap set %.*s %s", length, first, option);

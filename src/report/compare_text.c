@@ -242,8 +242,9 @@ static void notes(const struct page *page, size_t n_hidden, size_t n_alike, size
 	count(&text, n_hidden, "more ", "with a difference");
 	count(&text, n_alike, "", "without a significant difference");
 	count(&text, n_unknown, "", "without energy to compare");
-	buf_str(&text, "--all shows everything. ± is half of a 95 % interval of the meters; repeated runs vary more, which "
-		       "`wattle bench` measures.");
+	buf_str(&text,
+		"--all shows everything. ± is half of a 95 % interval of the meters; repeated runs vary more, which "
+		"`wattle bench` measures.");
 	if (any_marked)
 		buf_printf(&text, " %s", unresolved_note);
 	buf_str(page->out, "\n  ");
@@ -256,7 +257,8 @@ static void blocks_that_differ(const struct page *page)
 {
 	const struct comparison *c = page->comparison;
 	struct quantity *found = calloc_array(c->n_blocks + 1, sizeof(*found));
-	size_t n = 0, n_unknown = 0, shown = page->n_sessions == 2 ? BLOCKS_SHOWN : 1 + LINES_OF_BLOCKS / page->n_sessions;
+	size_t n = 0, n_unknown = 0,
+	       shown = page->n_sessions == 2 ? BLOCKS_SHOWN : 1 + LINES_OF_BLOCKS / page->n_sessions;
 	for (size_t b = 0; found != NULL && b < c->n_blocks; b++) {
 		const struct compare_row *row = &c->block_energy[b];
 		found[n] = (struct quantity){row->name, row, human_energy, significant_difference(page, row)};

@@ -15,8 +15,8 @@ struct section_choice { // sections of section/sections.def
 	size_t n;
 };
 // job: NULL for a run; else the findings are NULL.
-void report_text_sections(const struct findings *findings, const struct job_findings *job, const struct section_choice *choice,
-	struct buf *out, bool colour);
+void report_text_sections(const struct findings *findings, const struct job_findings *job,
+	const struct section_choice *choice, struct buf *out, bool colour);
 // Printed by `wattle run` at the end of the command: at most 19 lines of 80 columns.
 void report_summary(const struct findings *findings, struct buf *out, bool colour);
 void report_line(const struct findings *findings, struct buf *out); // energy and time on one line

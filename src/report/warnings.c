@@ -212,7 +212,8 @@ static bool was_reported(const struct run *run, size_t event)
 // Warnings of the recorder. Wraps, gaps and resets are reported with the domains.
 static void recorded(struct warning_writer *t)
 {
-	static const enum event_kind kinds[] = {EVENT_KIND_WARNING, EVENT_KIND_LOST, EVENT_KIND_SUSPEND, EVENT_KIND_NOTE};
+	static const enum event_kind kinds[] = {EVENT_KIND_WARNING, EVENT_KIND_LOST, EVENT_KIND_SUSPEND,
+		EVENT_KIND_NOTE};
 	size_t latest = 0, left = 0;
 	for (size_t i = 0; i < t->findings->run->n_events; i++) {
 		const struct event *event = &t->findings->run->events[i];
@@ -254,7 +255,8 @@ static void step_unseen(struct warning_writer *t)
 	suggest_begin(&suggest, step, strlen(step));
 	for (size_t i = 0; i < f->n_blocks; i++)
 		suggest_offer(&suggest, f->blocks[i].name, strlen(f->blocks[i].name));
-	buf_printf(&t->text, "--step: no call of code block '%s' was recorded%s; ", step, suggest_text(&suggest, "", meant));
+	buf_printf(&t->text, "--step: no call of code block '%s' was recorded%s; ", step,
+		suggest_text(&suggest, "", meant));
 	for (size_t i = 0; i < f->n_blocks && n < NAMES_MAX; i++)
 		if (!names_before(f, i))
 			buf_printf(&t->text, "%s%s", n++ > 0 ? ", " : "recorded code blocks: ", f->blocks[i].name);

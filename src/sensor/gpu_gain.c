@@ -276,7 +276,8 @@ static int refuse(const struct sensor_set *set, const char *option, struct wattl
 	if (!has_gpu(set))
 		return error_set(reterr, -EINVAL, "--gpu-gain %.60s: no GPU is measured; `wattle sensors` shows why",
 			option);
-	return error_set(reterr, -EINVAL, "--gpu-gain %.60s: this GPU is not measured; measured GPUs: %s", option, list);
+	return error_set(reterr, -EINVAL, "--gpu-gain %.60s: this GPU is not measured; measured GPUs: %s", option,
+		list);
 }
 
 int gpu_gain_apply(struct sensor_set *set, const struct wattle_env *env, const char *const *options, char *ret_note,

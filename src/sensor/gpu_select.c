@@ -99,8 +99,9 @@ static int list_error(const struct gpu_list *list, const char *entry, const char
 			gpu->uuid[0] != '\0' ? gpu->uuid : "no UUID");
 	}
 	int r = error_set(reterr, -EINVAL, "--gpus %s: %s%s%s; valid are: %s%s%s", list->text, entry,
-		entry[0] != '\0' ? " " : "", what, valid.data != NULL ? valid.data : "none, no GPU is visible on this machine",
-		explained ? "; " : "", list->absent);
+		entry[0] != '\0' ? " " : "", what,
+		valid.data != NULL ? valid.data : "none, no GPU is visible on this machine", explained ? "; " : "",
+		list->absent);
 	buf_finish(&valid);
 	return r;
 }

@@ -21,7 +21,7 @@ static bool has_row(const struct object_at *at)
 static const struct field row_fields[] = {
 	FIELD(struct group_row, name, NULL, "ID of the job, path of the cgroup", .known = true),
 	FIELD(struct group_row, user, NULL, "user of the job", .known = true),
-	FIELD_BOOLEAN("told", has_row, NULL, "whether it has its own metrics"),
+	FIELD_BOOLEAN("is_shown", has_row, NULL, "whether it has its own metrics"),
 	COUNTERS(struct group_row, energy_j, cpu_s),
 };
 static const struct object_type row_type = OBJECT_TYPE("group", "A job or a cgroup.", row_fields);
@@ -67,13 +67,18 @@ static void add_to_other(struct group_rows *table, const json_t *object)
 	table->other_cpu_s += cpu_s;
 }
 
+bool totals_was_shown(const json_t *row)
+{
+	return json_is_true(json_object_get(row, "is_shown")) || json_is_true(json_object_get(row, "told"));
+}
+
 /* An exported row that is absent after the restart stays exported until it is scraped or its group is seen again. The
  * state does not record which scrapers have read it. */
 static void read_row(struct group_rows *table, const json_t *object, size_t *capacity)
 {
 	const char *name = json_string_value(json_object_get(object, "name"));
 	const char *user = json_string_value(json_object_get(object, "user"));
-	bool was_shown = json_is_true(json_object_get(object, "told"));
+	bool was_shown = totals_was_shown(object);
 	if (name == NULL || user == NULL || name[0] == '\0' || strlen(name) >= MONITOR_GROUP_SIZE)
 		return;
 	if (was_shown && *capacity == 0) {

@@ -50,14 +50,16 @@ static struct process_row *least_used(struct process_rows *table, enum series_st
 {
 	struct process_row *least = NULL;
 	for (size_t i = 0; i < table->n; i++)
-		if (table->items[i].series.state == state && (least == NULL || used_less(&table->items[i].now, &least->now)))
+		if (table->items[i].series.state == state &&
+			(least == NULL || used_less(&table->items[i].now, &least->now)))
 			least = &table->items[i];
 	return least;
 }
 
 /* ---- rows ---- */
 
-bool process_rows_is_taken(const struct process_rows *table, const struct process_row *but, pid_t pid, const char *command)
+bool process_rows_is_taken(const struct process_rows *table, const struct process_row *but, pid_t pid,
+	const char *command)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		const struct process_row *row = &table->items[i];

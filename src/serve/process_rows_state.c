@@ -22,7 +22,7 @@ static const struct field row_fields[] = {
 	FIELD_AS(P, "command", now.command, NULL, "command line, or the name of the program", .known = true),
 	FIELD_INTEGER("uid", uid, NULL, "user id"),
 	FIELD_AS(P, "target", now.is_target, NULL, "whether it belongs to the watched program"),
-	FIELD_BOOLEAN("told", has_row, NULL, "whether it has its own metrics"),
+	FIELD_BOOLEAN("is_shown", has_row, NULL, "whether it has its own metrics"),
 	FIELD_AS(P, "ended", now.is_gone, NULL, "whether it has ended"),
 	FIELD_AS(P, "energy_j", now.energy_j, "J", "energy attributed to it"),
 	FIELD_AS(P, "cpu_ns", now.cpu_ns, "ns", "CPU time"),
@@ -96,10 +96,11 @@ static void read_row(struct process_rows *table, const json_t *object, bool same
 			.gpu_memory_bytes = VALUE_MISSING,
 			.power_w = none,
 			.energy_j = take_joules(object)},
-		.series.state = json_is_true(json_object_get(object, "told")) ? SERIES_LEAVING : SERIES_NONE,
+		.series.state = totals_was_shown(object) ? SERIES_LEAVING : SERIES_NONE,
 	};
 	if (pid <= 0 || !value_ok(pid) || !value_ok(start_ticks) || !take_command(table, object, &row.now) ||
-		(row.now.is_gone && row.series.state == SERIES_NONE) || process_rows_is_taken(table, NULL, row.now.pid, row.now.command))
+		(row.now.is_gone && row.series.state == SERIES_NONE) ||
+		process_rows_is_taken(table, NULL, row.now.pid, row.now.command))
 		return;
 	struct process_row *larger = array_reserve(table->items, table->n, &table->capacity, sizeof(*larger), 16);
 	if (larger == NULL)

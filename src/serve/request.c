@@ -97,6 +97,11 @@ static const char *without_origin(const char *url)
 	return path != NULL ? path : "/";
 }
 
+static bool has_argument(const struct mhd *mhd, struct MHD_Connection *connection, const char *name)
+{
+	return mhd->value(connection, MHD_GET_ARGUMENT_KIND, name) != NULL;
+}
+
 static int find(const struct mhd *mhd, struct MHD_Connection *connection, const char *url)
 {
 	const char *path = without_origin(url);
@@ -108,7 +113,9 @@ static int find(const struct mhd *mhd, struct MHD_Connection *connection, const 
 		return request_wants_openmetrics(header_of(mhd, connection, "Accept")) ? RESPONSE_OPENMETRICS
 										       : RESPONSE_TEXT;
 	if (strcmp(path, "/now.json") == 0)
-		return mhd->value(connection, MHD_GET_ARGUMENT_KIND, "trail") != NULL ? RESPONSE_HISTORY : RESPONSE_NOW;
+		return has_argument(mhd, connection, "history") || has_argument(mhd, connection, "trail") // its old name
+			? RESPONSE_HISTORY
+			: RESPONSE_NOW;
 	return -1;
 }
 

@@ -109,6 +109,8 @@ bool group_row_is_shown(const struct group_rows *table, const struct group_row *
 
 extern const struct object_type group_rows_type; // data: struct group_rows
 void group_rows_read(struct group_rows *table, const json_t *object); // skips unusable entries
+// Whether a row of a state file had its own metrics: "is_shown", in earlier files "told".
+bool totals_was_shown(const json_t *row);
 struct group_row *group_rows_add(struct group_rows *table,
 	const char *name); // finds or creates the row of this name; NULL: no memory
 
@@ -140,7 +142,8 @@ void process_rows_drop_scraped(struct process_rows *table, const struct scraped 
 
 extern const struct object_type process_rows_type; // data: struct process_rows
 // True if another row has the same labels: the pid was reused by a process with the same command.
-bool process_rows_is_taken(const struct process_rows *table, const struct process_row *but, pid_t pid, const char *command);
+bool process_rows_is_taken(const struct process_rows *table, const struct process_row *but, pid_t pid,
+	const char *command);
 // same_boot: saved processes may still be alive.
 void process_rows_read(struct process_rows *table, const json_t *array, bool same_boot);
 // Processes whose counters continue, ascending by pid; owned by the caller. NULL: none, or no memory.

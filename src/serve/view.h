@@ -81,10 +81,10 @@ struct view_document {
 	const struct view *view;
 	const struct monitor_sample *now;  // of view
 	const struct history *history;     // of view
-	size_t first;                      // first sample of the trail to write
+	size_t first;                      // first sample of the history to write
 	const struct monitor_process **ranked; // n_ranked entries
 	size_t n_ranked;
-	bool has_history; // include the trail in wattle-now/1
+	bool has_history; // include the history in wattle-now/1
 };
 // Data: struct view_document.
 extern const struct object_type now_type, history_type;
@@ -106,7 +106,8 @@ void metrics_write(const struct monitor_sample *now, const struct totals *totals
 // metrics_seed.c
 void metrics_write_seed(const struct monitor_sample *now, const struct metrics_options *options, struct om *om);
 // metrics_processes.c
-void metrics_write_processes(const struct process_rows *processes, const struct metrics_options *options, struct om *om);
+void metrics_write_processes(const struct process_rows *processes, const struct metrics_options *options,
+	struct om *om);
 // metrics_groups.c
 void metrics_write_groups(const struct monitor_sample *now, const struct totals *totals, struct om *om);
 

@@ -33,7 +33,7 @@ static double time_s(const struct object_at *at)
 	return (double)((document->now->wall_ns - ago_ns) / NS_PER_MS) / 1e3;
 }
 
-// .offset of the list's field is the index of the column in the trail.
+// .offset of the list's field is the index of the column in the history.
 static double value(const struct object_at *at)
 {
 	return (double)document_of(at)->history->columns[at->outer->field->offset][sample(at)];
@@ -83,7 +83,7 @@ static const struct field domain_fields[] = {
 #undef COLUMN
 #undef OF_SENSOR
 #undef D
-static const struct object_type domain_type = OBJECT_TYPE("trail_domain", "The last samples of a domain.", domain_fields);
+static const struct object_type domain_type = OBJECT_TYPE("history_domain", "The last samples of a domain.", domain_fields);
 
 static size_t domain_count(const struct object_at *at)
 {
@@ -117,4 +117,4 @@ static const struct field history_fields[] = {
 	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "power of each domain"),
 };
 #undef COLUMN
-const struct object_type history_type = OBJECT_TYPE("trail", "The last samples, a list for each figure, oldest first.", history_fields);
+const struct object_type history_type = OBJECT_TYPE("history", "The last samples, a list for each figure, oldest first.", history_fields);

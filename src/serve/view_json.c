@@ -196,7 +196,7 @@ static const struct field now_fields[] = {
 	FIELD_SCHEMA("wattle-now/1"),
 	FIELD_TEXT("version", version, NULL, "version of wattle", .known = true),
 	FIELD_BY(D, view, "host", struct view, host, NULL, "name of the machine", .known = true),
-	FIELD_UNSIGNED("look", sample, NULL, "number of this sample, from 1"),
+	FIELD_UNSIGNED("sample", sample, NULL, "number of this sample, from 1", .old_key = "look"),
 	FIELD_TEXT("time", time_text, NULL, "time of the sample, RFC 3339", .known = true),
 	FIELD_NUMBER("unix_s", unix_s, "s", "Unix time of the sample", .known = true),
 	NOW(dt_s, "s", "time since the previous sample; null: first sample"),
@@ -216,13 +216,14 @@ static const struct field now_fields[] = {
 	FIELD_POINTER(D, "self", now, &self_type, "resources that the server uses"),
 	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, including those not in the total"),
 	FIELD_LIST("processes", &process_type, process_count, process_item, "the 100 processes with the most power"),
-	FIELD_SELF("trail", &history_type, "the last 600 samples; with /now.json?trail=1", .present = has_history),
+	FIELD_SELF("history", &history_type, "the last 600 samples; with /now.json?history=1", .present = has_history,
+		.old_key = "trail"),
 };
 #undef NOW
 const struct object_type now_type = OBJECT_TYPE("now", "Live view of a machine.", now_fields);
 
 static const struct field newest_fields[] = {
-	FIELD_UNSIGNED("look", sample, NULL, "number of this sample, from 1"),
+	FIELD_UNSIGNED("sample", sample, NULL, "number of this sample, from 1"),
 	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval", .known = true),
 	FIELD_BY(D, now, "cores", N, cores, NULL, "cores of the machine", .scale = 1),
 	FIELD_BY(D, now, "memory_total_bytes", N, memory_total_bytes, "bytes", "memory of the machine", .scale = 1),

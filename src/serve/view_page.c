@@ -61,6 +61,6 @@ void view_page(const struct view *view, struct buf *out)
 	first_figures(view, out);
 	buf_str(out, "<section id=\"charts\" class=\"live\" aria-label=\"Charts of the last minutes\"></section>\n");
 	other_figures(view, out);
-	data(view, "trail", 0, out);
+	data(view, "history", 0, out);
 	page_end(out, PAGE_SCRIPT_LIVE);
 }

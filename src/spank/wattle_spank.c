@@ -58,8 +58,9 @@ static int take_option(int option, const char *value, int remote)
 }
 
 static const struct spank_option options[] = {
-	{"wattle", "INTERVAL", "measure energy and resources of the tasks, every INTERVAL (default 100ms); off: don't measure",
-		2, SETTINGS_INTERVAL, take_option},
+	{"wattle", "INTERVAL",
+		"measure energy and resources of the tasks, every INTERVAL (default 100ms); off: don't measure", 2,
+		SETTINGS_INTERVAL, take_option},
 	{"wattle-folder", "DIR", "folder for the run files of --wattle; %j is the job ID (default wattle-%j)", 1,
 		SETTINGS_FOLDER, take_option},
 	{"wattle-options", "WORDS", "further options of wattle attach, such as \"--per-process\"", 1, SETTINGS_WORDS,
@@ -240,7 +241,8 @@ static void finish(spank_t spank)
 	free(plugin.lines);
 	plugin.lines = NULL;
 	if (n_late > 0) {
-		snprintf(text, sizeof(text), "%zu recorders of this node did not finish in time and were ended", n_late);
+		snprintf(text, sizeof(text), "%zu recorders of this node did not finish in time and were ended",
+			n_late);
 		print_warning(text);
 	}
 	struct task_owner owner;

@@ -16,7 +16,7 @@ static int fail_sql(const struct calls_writer *writer, struct wattle_error *rete
 // Types as SQLAlchemy names them for int, str and float: gpu_tracker reads the columns by type.
 static int open_sqlite(struct calls_writer *writer, struct wattle_error *reterr)
 {
-	int r = output_file_open(&writer->output, &(struct store_open_options){.path = writer->path}, "combined file",
+	int r = output_file_open(&writer->output, &(struct store_open_options){.path = writer->path}, "merged file",
 		reterr);
 	if (r == 0)
 		r = sql_open_builder(writer->output.temporary_path, &writer->db, reterr);

@@ -65,8 +65,8 @@ static int check(const char *path, const char *ending, const struct stat *databa
 			"%s belongs to user %u, who may not write to the database: remove it or choose another folder",
 			name, (unsigned)st.st_uid);
 	if (strcmp(ending, "-journal") == 0 && names_another_file(name, st.st_size))
-		return error_set(reterr, -EPERM, "%s refers to another file, which wattle's journals never do: remove it",
-			name);
+		return error_set(reterr, -EPERM,
+			"%s refers to another file, which wattle's journals never do: remove it", name);
 	return 0;
 }
 

@@ -125,7 +125,7 @@ static const struct field process_sample_fields[] = {
 };
 #undef L
 
-/* ---- rows as in run_fields.h ---- */
+/* ---- rows as in run_fields.c ---- */
 
 #define ROW(name_, type_) {TYPE(name_), FIELD_INLINE(&(type_))}
 static const struct field device_fields[] = ROW("device", run_device_type);

@@ -83,7 +83,8 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 			"%s has no run of a job (run under srun, mpirun or torchrun, or with --job ID); `wattle list %s` lists its runs, `wattle report RUN` reports one",
 			where, where);
 	else if (choice->job_id != NULL && !found)
-		r = error_set(reterr, -ENOENT, "%s has no run of job %s; it has jobs %s", where, choice->job_id, names.data);
+		r = error_set(reterr, -ENOENT, "%s has no run of job %s; it has jobs %s", where, choice->job_id,
+			names.data);
 	else if (choice->job_id == NULL && n_jobs > 1)
 		r = error_set(reterr, -EINVAL, "%s has runs of several jobs, %s: %s", where,
 			choice->remedy != NULL ? choice->remedy : "choose one with --job", names.data);

@@ -52,7 +52,7 @@ struct job_runs {
 struct job_choice {
 	const char *job_id; // NULL: the only job
 	const char *step;   // NULL: all steps
-	bool all_samples;   // --full: read all samples, however many
+	bool all_samples;   // --all-samples: read all samples, however many
 	const char *remedy; // advice if there are several jobs; NULL: use --job
 };
 

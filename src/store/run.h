@@ -188,7 +188,8 @@ int run_unpack(struct run *run);
 int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr);
 /* Loads the device data of a part of a run: facts, segments, events, and the samples from from_ns to to_ns; no processes, no
  * spans. For repeated reads of a growing file. An open segment ends at the last of those samples. */
-int run_load_devices(const char *path, int64_t from_ns, int64_t to_ns, struct run *ret_run, struct wattle_error *reterr);
+int run_load_devices(const char *path, int64_t from_ns, int64_t to_ns, struct run *ret_run,
+	struct wattle_error *reterr);
 void run_finish(struct run *run);
 // Value of a key in table run, or NULL.
 const char *run_metadata(const struct run *run, const char *key);

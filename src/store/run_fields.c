@@ -70,4 +70,5 @@ const struct object_type run_device_type = OBJECT_TYPE("device", "A measured dev
 const struct object_type run_process_type = OBJECT_TYPE("process", "A process of the program.", process_fields);
 const struct object_type run_event_type = OBJECT_TYPE("event", "An event during the run.", event_fields);
 const struct object_type run_span_type = OBJECT_TYPE("span", "A call of a code block.", span_fields);
-const struct object_type run_user_metric_type = OBJECT_TYPE("user_metric", "A value that the program reported.", user_metric_fields);
+const struct object_type run_user_metric_type = OBJECT_TYPE("user_metric", "A value that the program reported.",
+	user_metric_fields);

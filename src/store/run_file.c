@@ -161,7 +161,7 @@ static bool is_time(const struct record *record, uint32_t metric)
 	return record->scope == METRIC_DEVICE && metric == DEVICE_ENERGY_TIME;
 }
 
-// From parameter `column` on; *ret_column is the one after the last.
+// From parameter `column` on; *column is then the one after the last.
 static void bind_record(struct state *s, sqlite3_stmt *insert, const struct record *record, size_t n_metrics,
 	int *column)
 {

@@ -190,7 +190,7 @@ static int read_spool(struct reading *r, int64_t from)
 
 static int make_room(struct reading *r, int64_t spool_bytes)
 {
-	static const struct run_question metrics = {"user_metric", "count(1)"}; // count(*) is one step: sql_guard.h
+	static const struct run_question metrics = {"user_metric", "count(1)"}; // count(*) is one step: sql_guard.c
 	struct run *run = r->run;
 	size_t bytes = (size_t)spool_bytes;
 	int result = r->reader->source->max_spans(r->reader, &r->spans_capacity);

@@ -10,7 +10,8 @@ static const char *const sources[RUN_SPANS_STATEMENTS] = {
 		("INSERT OR REPLACE INTO span (id, parent, pid, tid, name, begin_ns, end_ns, cpu_ns, category, "
 		 "kind, close) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
 	[RUN_SPANS_METRIC] = "INSERT INTO user_metric (t_ns, name, value, span, pid, tid) VALUES (?, ?, ?, ?, ?, ?)",
-	[RUN_SPANS_MARK] = "INSERT INTO event (t_ns, kind, reason, detail, text) VALUES (?1, 'mark', 'program', ?2, ?2)",
+	[RUN_SPANS_MARK] =
+		"INSERT INTO event (t_ns, kind, reason, detail, text) VALUES (?1, 'mark', 'program', ?2, ?2)",
 	[RUN_SPANS_DONE] = "UPDATE segment SET spool_bytes = ?2 WHERE id = ?1",
 };
 

@@ -48,7 +48,7 @@ struct run_spans {
 int run_spans_open(struct run_spans *spans, sqlite3 *db, const char *run_path, int64_t segment, int64_t shift_ns);
 int run_spans_write(struct run_spans *spans, const struct store_spans *rows); // inside a transaction
 int run_spans_spill(struct run_spans *spans, const struct store_spans *rows); // -errno
-// Converts the spool to rows, in several transactions, until footer->is_hurried returns true. Removes the spool, or leaves the
+// Converts the spool to rows, in several transactions, until footer->must_hurry returns true. Removes the spool, or leaves the
 // remaining entries in it.
 int run_spans_merge_spool(struct run_spans *spans, const struct store_footer *footer);
 void run_spans_close(struct run_spans *spans);

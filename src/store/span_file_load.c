@@ -112,7 +112,8 @@ static int make_spans(struct temporary_path *m)
 	}
 	m->run->spans = spans;
 	m->run->n_spans = c->n_spans;
-	return sort_rows(spans, sizeof(*spans), c->n_spans, offsetof(struct run_span, begin_ns), offsetof(struct run_span, id));
+	return sort_rows(spans, sizeof(*spans), c->n_spans, offsetof(struct run_span, begin_ns),
+		offsetof(struct run_span, id));
 }
 
 static int make_metrics(struct temporary_path *m)

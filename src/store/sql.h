@@ -33,7 +33,7 @@ void sql_rollback(sqlite3 *db);
 // Reason of the last failed call, for a message.
 const char *sql_reason(sqlite3 *db);
 
-/* Existing files are untrusted: sql_guard.h and companions.h define which are refused (-EINVAL, -EPERM) and what is guaranteed
+/* Existing files are untrusted: sql_guard.c and companions.c define which are refused (-EINVAL, -EPERM) and what is guaranteed
  * for the rest. Opens an existing database for the single writer: WAL where the file system supports it, otherwise a rollback
  * journal; small cache; safe against a kill at any moment. */
 int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *reterr);

@@ -232,8 +232,8 @@ int sql_guard_check(sqlite3 *db, const char *path, bool is_writer, struct wattle
 	}
 	int code = 0;
 	if (fault != NULL)
-		code = error_set(reterr, -EINVAL, "%s: table %s %s: wattle does not write such files and refuses to read it",
-			path, name, fault);
+		code = error_set(reterr, -EINVAL,
+			"%s: table %s %s: wattle does not write such files and refuses to read it", path, name, fault);
 	else if (r != SQLITE_DONE)
 		code = sql_fail(db, path, reterr);
 	sqlite3_finalize(s);

@@ -76,13 +76,13 @@ int calls_writer_close(struct calls_writer *writer, int r, struct wattle_error *
  * sorted by name. Sub-tracking files, all .csv or all .sqlite, become one file of that kind; span files become a span file or,
  * if out ends in .csv or .sqlite, a sub-tracking file. out appears complete or not at all; nothing is overwritten. A negative
  * errno with a message. */
-int combine_files(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr);
+int merge_files(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr);
 
 /* Merges inputs that are all span files into the new file `out`. Internal to src/store. */
 
-int combine_spans(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr);
+int merge_spans(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr);
 // Converts span files to a sub-tracking file of out's ending.
-int combine_spans_into_calls(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr);
+int merge_spans_into_calls(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr);
 
 /* Joins spans that a program stored in its own files to a loaded run; the run file is not changed. */
 

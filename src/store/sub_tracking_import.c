@@ -66,7 +66,8 @@ static int64_t end_of(const struct sub_tracking_call *call, int64_t begin_ns)
 	static const double longest_s = 9e9;
 	int64_t end_ns;
 	double duration_s = call->end_s - call->begin_s;
-	if (!(fabs(duration_s) <= longest_s) || __builtin_add_overflow(begin_ns, (int64_t)llround(duration_s * 1e9), &end_ns))
+	if (!(fabs(duration_s) <= longest_s) ||
+		__builtin_add_overflow(begin_ns, (int64_t)llround(duration_s * 1e9), &end_ns))
 		return VALUE_MISSING;
 	return end_ns;
 }
@@ -134,7 +135,8 @@ int sub_tracking_import(const char *run_path, const char *sub_tracking_path, siz
 	struct stat st;
 	if (stat(sub_tracking_path, &st) == 0 && !S_ISREG(st.st_mode))
 		return error_set(reterr, -EINVAL,
-			"%s is not a regular file; give the file to which the program writes its blocks", sub_tracking_path);
+			"%s is not a regular file; give the file to which the program writes its blocks",
+			sub_tracking_path);
 	struct arena *arena = arena_new();
 	if (arena == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", sub_tracking_path);

@@ -29,14 +29,14 @@ static int parse_row(char *const fields[FIELDS], const struct csv *csv, struct s
 {
 	const char *position = fields[2];
 	if (num_parse_i64(fields[0], &row->pid) < 0)
-		return error_set(reterr, -EINVAL, "%s, line %d: process_id '%.80s' is not a number", csv->path, csv->line,
-			fields[0]);
+		return error_set(reterr, -EINVAL, "%s, line %d: process_id '%.80s' is not a number", csv->path,
+			csv->line, fields[0]);
 	if ((position[0] != '0' && position[0] != '1') || position[1] != '\0')
 		return error_set(reterr, -EINVAL, "%s, line %d: position '%.80s' is neither 0 (start) nor 1 (stop)",
 			csv->path, csv->line, position);
 	if (num_parse_double(fields[3], &row->time_s) < 0)
-		return error_set(reterr, -EINVAL, "%s, line %d: timestamp '%.80s' is not a number", csv->path, csv->line,
-			fields[3]);
+		return error_set(reterr, -EINVAL, "%s, line %d: timestamp '%.80s' is not a number", csv->path,
+			csv->line, fields[3]);
 	row->name = fields[1];
 	row->is_stop = position[0] == '1';
 	row->time_text = fields[3];

@@ -32,7 +32,8 @@ def simulate(workdir, *zones):
 
 
 def record(workdir, *words, append=False, options=(), env=None):
-    done = workdir.wattle("run", "-q", *(["--append"] if append else []), "-o", "run.sqlite", *options, "--", *words, env=env or {})
+    done = workdir.wattle("run", "-q", *(["--append"] if append else []), "-o", "run.sqlite", *options, "--", *words,
+                          env=env or {})
     assert done.returncode == 0, done
     report = workdir.wattle("report", "run.sqlite", "--format", "json")
     return json.loads(report.stdout)
@@ -91,7 +92,8 @@ KINDS = [("package", "intel_power", "rel_intel_power"), ("core", "total_cpu_powe
 def energies_of_two_segments(workdir):
     """two segments, a counter of 30 ms: the trapezoidal rule over the rows gives wattle's energies, the target's too; none in
     the pause"""
-    env = simulate(workdir, "--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/core=20", "--zone", "package-0/dram=5",
+    env = simulate(workdir, "--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/core=20", "--zone",
+                   "package-0/dram=5",
                    "--zone", "psys=80", "--tick", "30000")
     record(workdir, BURNER, "cpu", "1", env=env)
     report = record(workdir, BURNER, "cpu", "0.6", append=True, env=env)
@@ -150,8 +152,10 @@ def memory_of_the_target(workdir):
 def gpus(workdir):
     """keys of both generations, for each GPU and in sum; all current keys are in every row, as the reader requires"""
     (workdir.folder / "cards").write_text(CARDS)
-    report = record(workdir, "sleep", "2", env={"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
-                                             "WATTLE_SYSFS": str(workdir.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None})
+    report = record(workdir, "sleep", "2", env={"WATTLE_NVML": str(NVML),
+                                                "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                                                "WATTLE_SYSFS": str(workdir.tree("empty", {})),
+                                                "CUDA_VISIBLE_DEVICES": None})
     folder = Folder(workdir)
     energy_j = {gpu["index"]: gpu["energy_j"] for gpu in report["gpus"]}
     for whole, each in (("nvidia_power", "per_gpu_nvidia_power"), ("nvidia_draw_absolute", "per_gpu_power_draw")):
@@ -177,8 +181,10 @@ def gpu_of_unknown_users(workdir):
     (workdir.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 90 40\n" + "".join(
         f"error nvmlDeviceGet{what} 3\n" for what in ("ProcessUtilization", "ComputeRunningProcesses",
                                                       "GraphicsRunningProcesses", "MPSComputeRunningProcesses")))
-    report = record(workdir, "sleep", "1", env={"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
-                                             "WATTLE_SYSFS": str(workdir.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None})
+    report = record(workdir, "sleep", "1", env={"WATTLE_NVML": str(NVML),
+                                                "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                                                "WATTLE_SYSFS": str(workdir.tree("empty", {})),
+                                                "CUDA_VISIBLE_DEVICES": None})
     assert [one["attribution"] for one in report["energy"]["domains"] if one["kind"] == "gpu"] == ["none"], report
     for row in Folder(workdir).rows:
         gpu = row["metrics"]["gpu"]
@@ -216,7 +222,8 @@ def the_other_files(workdir):
     assert result.pop("end_training_epoch") and result == {"tokens": 128}, result
     assert json.loads((folder.path / "model_summary.json").read_text()) == {"total_params": 7}
     record(workdir, "true", options=["--overwrite"])
-    assert {path.name for path in Folder(workdir, "--overwrite").path.iterdir()} == {"metadata.json", "power_metrics.json"}
+    assert {path.name for path in Folder(workdir, "--overwrite").path.iterdir()} == {"metadata.json",
+                                                                                     "power_metrics.json"}
 
 
 @test

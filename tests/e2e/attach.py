@@ -53,7 +53,8 @@ def several_processes(workdir):
     """--also: two processes and their children are one target until the last has ended; each invalid word is named"""
     first, second = start_burner(workdir, "cpu", "0.3"), start_burner(workdir, "cpu", "1.5")
     idle = workdir.start("60", program="sleep")
-    process = workdir.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--also", f"{second.pid},{first.pid}", first.pid)
+    process = workdir.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--also", f"{second.pid},{first.pid}",
+                            first.pid)
     began_s = first_sample(workdir) and cpu_s_of(second.pid)
     report = json.loads(workdir.finish(process).stdout)
     assert report["run"]["pid"] == first.pid and report["cpu"]["processes_seen"] == 2, report

@@ -141,7 +141,7 @@ def files_left_next_to_a_run(workdir):
     files.mkdir()
     workdir.report("-i", "10ms", "--", "env", "-u", "WATTLE_RING", f"WATTLE_SPANS={files}/s-%p", program)
     spans = sorted(files.iterdir())
-    assert workdir.wattle("combine", "all.csv", *spans).returncode == 0
+    assert workdir.wattle("merge", "all.csv", *spans).returncode == 0
     joined = blocks(workdir, "run.sqlite", *(word for file in spans for word in ("--spans", file)))
     by_wall = blocks(workdir, "run.sqlite", "--sub-tracking-file", "all.csv")
     for document in (joined, by_wall):
@@ -222,7 +222,8 @@ def damage(workdir):
         damaged = f"d{round_}.{name.partition('.')[2]}"
         (workdir.folder / damaged).write_bytes(bytes_)
         files = {"t": "t.csv", "s": "s.csv", name[0]: damaged}
-        done = workdir.wattle("blocks", "--tracking-file", files["t"], "--sub-tracking-file", files["s"], "--format", "json")
+        done = workdir.wattle("blocks", "--tracking-file", files["t"], "--sub-tracking-file", files["s"], "--format",
+                              "json")
         assert done.returncode in (0, 1), (round_, name, done)
         if done.returncode == 0:
             json.loads(done.stdout)

@@ -32,7 +32,8 @@ class Machine:
         self.workdir, self.cards = workdir, workdir.folder / "cards"
         self.sysfs = workdir.tree("sys", FILES)
         self.cards.write_text(cards)
-        self.env = {"WATTLE_SYSFS": str(self.sysfs), "WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_HELPER": "off",
+        self.env = {"WATTLE_SYSFS": str(self.sysfs), "WATTLE_STATE": str(workdir.folder / "state"),
+                    "WATTLE_HELPER": "off",
                     "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards), "WATTLE_ROCM_SMI": "/nonexistent",
                     "CUDA_VISIBLE_DEVICES": None, "HIP_VISIBLE_DEVICES": None, "ROCR_VISIBLE_DEVICES": None}
 
@@ -57,7 +58,7 @@ def stays_until_reset(workdir):
     assert machine.cap("set", "GPU-aaaa", "200.5").returncode == 0
     assert "gpu-0: persistent; `wattle cap reset gpu-0` restores 300 W" in machine.cap("list").stdout
     rows = json.loads(machine.cap("list", "--json").stdout)
-    assert [(row["stands"], row["previous_w"]) for row in rows[:2]] == [(True, 300), (False, None)], rows
+    assert [(row["is_persistent"], row["previous_w"]) for row in rows[:2]] == [(True, 300), (False, None)], rows
     assert machine.cap("reset", "gpu-0").returncode == 0
     assert machine.set_calls() == [(0, 250000), (0, 200500), (0, 300000)], machine.set_calls()
     assert machine.cap("reset", "gpu-0", "--default").returncode == 0
@@ -154,8 +155,10 @@ def as_nobody(workdir):
     wattle, library = workdir.for_everybody()[0], shutil.copy2(FAKE_NVML, workdir.folder)
     env = {**machine.env, "WATTLE_NVML": str(library), "WATTLE_STATE": str(workdir.folder / "own")}
     for device in ("gpu-0", "package-0"):
-        done = workdir.finish(workdir.start("cap", "set", device, "80" if device == "package-0" else "250", "--", "touch",
-                                      str(workdir.folder / "started"), program=wattle, env=env, user=NOBODY, group=NOBODY))
+        done = workdir.finish(workdir.start("cap", "set", device, "80" if device == "package-0" else "250", "--",
+                                            "touch",
+                                            str(workdir.folder / "started"), program=wattle, env=env, user=NOBODY,
+                                            group=NOBODY))
         assert done.returncode == 125 and "root" in done.stderr and "sudo wattle cap set" in done.stderr, done
         assert done.stderr.count("\n") == 1, done.stderr
     assert machine.set_calls() == [] and not (workdir.folder / "started").exists()

@@ -91,7 +91,8 @@ def as_nobody(workdir):
 def mistakes(workdir):
     """invalid word: usage error; invalid device: the message lists the valid ones"""
     env = environment(workdir)
-    for words, status, text in (([], 2, "a subcommand is missing"), (["lst"], 2, "unknown subcommand 'lst' (did you mean 'list'?)"),
+    for words, status, text in (([], 2, "a subcommand is missing"),
+                                (["lst"], 2, "unknown subcommand 'lst' (did you mean 'list'?)"),
                                 (["list", "gpu-0"], 2, "unexpected argument 'gpu-0'"),
                                 (["get"], 2, "give one DEVICE"), (["get", "a", "b"], 2, "give one DEVICE"),
                                 (["get", "gpu-2"], 1, "valid are: gpu-0, gpu-1"), (["list", "--jsn"], 2, "--jsn")):

@@ -98,10 +98,12 @@ def persistent_limits(workdir):
     assert workdir.wattle("cap", "reset", "gpu-0", "--default").returncode == 0
     assert calls(workdir)[3:] == [(0, 250000), (0, 400000)] and journal(workdir) == []
     workdir.wattle("cap", "set", "gpu-0", "250")
-    assert '"stands": true,\n  "settable"' in workdir.wattle("cap", "get", "gpu-0", "--json").stdout
+    assert '"is_persistent": true,\n  "stands": true,\n  "settable"' in workdir.wattle("cap", "get", "gpu-0",
+                                                                                       "--json").stdout
     with (workdir.folder / "cards.limits").open("a") as log:
         log.write("1 0 180000 1\n")
-    assert '"stands": false,\n  "settable"' in workdir.wattle("cap", "get", "gpu-0", "--json").stdout
+    assert '"is_persistent": false,\n  "stands": false,\n  "settable"' in workdir.wattle("cap", "get", "gpu-0",
+                                                                                         "--json").stdout
     told = workdir.wattle("cap", "reset", "gpu-0")
     assert "left at 180 W" in told.stderr and calls(workdir)[-1] == (0, 180000) and journal(workdir) == []
 
@@ -116,7 +118,8 @@ def near_limits(workdir):
     assert calls(workdir) == [(0, 299500), (0, 300000)]
     for foreign_mw, says in ((200500, "left at 200.5 W"), (299500, "left at 299.5 W"),
                              (299500, "back to the previous 299.5 W")):
-        told = workdir.wattle("cap", "set", "gpu-0", "200", "--", "sh", "-c", f"echo 1 0 {foreign_mw} 1 >> cards.limits")
+        told = workdir.wattle("cap", "set", "gpu-0", "200", "--", "sh", "-c",
+                              f"echo 1 0 {foreign_mw} 1 >> cards.limits")
         assert says in told.stderr, told
         assert calls(workdir)[-1] == (0, foreign_mw)
     (workdir.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\nlimit_step_mw 5000\n")
@@ -197,7 +200,8 @@ def refusals_change_nothing(workdir):
     cards = workdir.folder / "cards"
     cards.write_text(CARDS.replace("gpu\n", "gpu\nerror nvmlDeviceSetGpuLockedClocks 4\n", 1))
     assert workdir.wattle("cap", "set", "gpu-0", "--clocks", "900").returncode == 1 and journal(workdir) == []
-    assert workdir.wattle("cap", "set", "gpu-0", "--clocks", "900", "--", "true").returncode == 125 and journal(workdir) == []
+    assert workdir.wattle("cap", "set", "gpu-0", "--clocks", "900", "--",
+                          "true").returncode == 125 and journal(workdir) == []
     assert workdir.wattle("cap", "set", "gpu-1", "250").returncode == 0
     holder = workdir.start("cap", "set", "-q", "gpu-0", "200", "--", "cat", stdin=subprocess.PIPE)
     wait_until(lambda: (0, 200000) in calls(workdir), "the limit")

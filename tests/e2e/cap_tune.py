@@ -16,7 +16,8 @@ def steps(workdir):
     """steps from spans: the best limit, figures as in the card's formula, previous limit restored; CSV in gpu_tracker's
     layout, a page that loads nothing; no secret of the command in any output"""
     put(workdir, CARD)
-    result, done = tune(workdir, "--step", "step", "--csv", "tune.csv", "--html", "tune.html", "--", "env", "API_TOKEN=s3cret", *WORK)
+    result, done = tune(workdir, "--step", "step", "--csv", "tune.csv", "--html", "tune.html", "--", "env",
+                        "API_TOKEN=s3cret", *WORK)
     is_good(result)
     is_as_before(workdir)
     is_true(result)
@@ -136,9 +137,10 @@ def whole_runs_on_late_cards(workdir):
                   more=(f"limit_delay_ms {delay_ms}", f"limit_approach_ms {approach_ms}", *["rests"] * rests,
                         "energy_period_ms 20", "field_times")) for delay_ms, approach_ms, rests in LATE]
     put(workdir, *cards)
-    searches = [workdir.start("cap", "tune", f"gpu-{i}", "--objective", "slowdown=10", "--caps", 4, "--from", 40, "--seconds", 1,
-                           "--seed", 1, "--json", f"{i}.json", "--", WORKER, "--prompt", "--gpus", i, "--step-ms", 5,
-                           "--as", "nothing", "--steps", 200) for i in range(len(cards))]
+    searches = [workdir.start("cap", "tune", f"gpu-{i}", "--objective", "slowdown=10", "--caps", 4, "--from", 40,
+                              "--seconds", 1,
+                              "--seed", 1, "--json", f"{i}.json", "--", WORKER, "--prompt", "--gpus", i, "--step-ms", 5,
+                              "--as", "nothing", "--steps", 200) for i in range(len(cards))]
     for i, search in enumerate(searches):
         done = workdir.finish(search)
         assert done.returncode == 0, done.stderr
@@ -153,7 +155,8 @@ def measured_runs_s(workdir, gpu):
     """Time from setting the limit to the beginning of each run; for several runs with one limit the last one, as the others
     were repeated."""
     lines = [(int(words[0]), name, words[2]) for name in ("limits", "work")
-             for words in map(str.split, (workdir.folder / f"cards.{name}").read_text().splitlines()) if int(words[1]) == gpu]
+             for words in map(str.split, (workdir.folder / f"cards.{name}").read_text().splitlines())
+             if int(words[1]) == gpu]
     since_s, set_ns = {}, None
     for t_ns, name, value in sorted(lines):
         if name == "limits":

@@ -9,8 +9,9 @@ import signal
 from gpu_card import Card
 from harness import BUILD, NOBODY, Skip, main, near, test, wait_until
 from helper_client import Helper
-from tune_fixture import (CARD, LIBRARY, NEARLY, QUICK, SHARP, WORK, WORKER, calls, is_as_before, is_written, limit_w, program, put,
-                       tune)
+from tune_fixture import (CARD, LIBRARY, NEARLY, QUICK, SHARP, WORK, WORKER, calls, is_as_before, is_written, limit_w,
+                          program, put,
+                          tune)
 
 
 @test

@@ -129,7 +129,7 @@ def refused(workdir):
     """impossible requests: refused with one line before anything runs"""
     put(workdir, CARD)
     holder = workdir.start("cap", "set", "gpu-0", 300, "--", "sleep", 60)
-    wait_until(lambda: limit_w(workdir) == 300, "somebody's lease")
+    wait_until(lambda: limit_w(workdir) == 300, "the other program's lease")
     (workdir.folder / "there.sqlite").write_text("")
     run = ["--", "touch", "it-ran"]
     for status, word, options in [
@@ -161,9 +161,10 @@ def not_allowed(workdir):
     wattle, _ = workdir.for_everybody()
     library = shutil.copy2(LIBRARY, workdir.folder / "nvml.so")
     if os.geteuid() == 0:
-        done = workdir.finish(workdir.start("cap", "tune", "gpu-0", "--", "touch", "it-ran", program=wattle, user=NOBODY,
-                                      env={"WATTLE_NVML": str(library), "XDG_STATE_HOME": str(workdir.folder),
-                                           "WATTLE_STATE": None}))
+        done = workdir.finish(workdir.start("cap", "tune", "gpu-0", "--", "touch", "it-ran", program=wattle,
+                                            user=NOBODY,
+                                            env={"WATTLE_NVML": str(library), "XDG_STATE_HOME": str(workdir.folder),
+                                                 "WATTLE_STATE": None}))
         assert done.returncode == 1 and "sudo" in done.stderr and done.stderr.count("\n") == 1, done
     done = workdir.wattle("cap", "tune", "gpus", "--", "touch", "it-ran", env={"WATTLE_NVML": "/nonexistent.so"})
     assert done.returncode == 1 and "has a limit of power" in done.stderr, done

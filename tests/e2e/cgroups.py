@@ -146,7 +146,8 @@ def version_2_alone(workdir):
         wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
         script = ('mount -t cgroup2 none /sys/fs/cgroup || exit 77\n'
                   'exec "$0" attach -q -o run.sqlite --json - --cgroup "$1"')
-        done = workdir.finish(workdir.start("--mount", "sh", "-c", script, WATTLE, f"/{folder.name}", program="unshare"))
+        done = workdir.finish(workdir.start("--mount", "sh", "-c", script, WATTLE, f"/{folder.name}",
+                                            program="unshare"))
         if done.returncode in (1, 77) and "attach" not in done.stderr and not done.stdout:
             raise Skip(f"no mount namespace of our own: {done.stderr.strip()}")
         assert done.returncode == 0, done

@@ -167,7 +167,8 @@ def no_significant_difference(workdir):
     assert lines[2].endswith("−5 % ± 7  no difference"), lines
     assert not any("Code blocks whose" in line for line in lines) and "1 code block without" in "\n".join(lines), lines
     for name, factor in (("a", 1), ("b", 2)):
-        save(workdir, f"{name}.json", {f"block{i}": (1.0, 50.0 * factor * (i + 1), 4.0) for i in range(11)}, energy=(200.0, 10.0))
+        save(workdir, f"{name}.json", {f"block{i}": (1.0, 50.0 * factor * (i + 1), 4.0) for i in range(11)},
+             energy=(200.0, 10.0))
     save(workdir, "c.json", {f"block{i}": 1.0 for i in range(11)}, energy=(None, None))
     text = "\n".join(lines_of(workdir, "a.json", "b.json"))
     assert "?: the error" not in text, text
@@ -182,6 +183,18 @@ def no_significant_difference(workdir):
 
 
 @test
+def counters_that_never_changed(workdir):
+    """energy 0 with an error: mean power has that error too, and no difference is claimed"""
+    for name, duration_s in (("a.json", 2.0), ("b.json", 4.0)):
+        save(workdir, name, {})
+        document = json.loads((workdir.folder / name).read_text())
+        document["energy"] = {"total_j": 0.0, "error_j": 20.0, "mean_w": 0.0, "duration_s": duration_s}
+        (workdir.folder / name).write_text(json.dumps(document))
+    power = next(line for line in lines_of(workdir, "a.json", "b.json") if line.startswith("  Mean power"))
+    assert power.split() == "Mean power 0 W ± 10.0 W ? 0 W ± 5.00 W ? no difference".split(), power
+
+
+@test
 def names_of_files(workdir):
     """without NAME= a file is named by the shortest end of its path that no other has"""
     for folder in ("x/old", "y/old", "new"):
@@ -190,7 +203,8 @@ def names_of_files(workdir):
         save(workdir, path, {})
     for words, names in ((("one.json", "new/run.json"), ["one.json", "run.json"]),
                          (("new/run.json", "x/old/run.json"), ["new/run.json", "old/run.json"]),
-                         (("y/old/run.json", "x/old/run.json", "one.json"), ["y/old/run.json", "x/old/run.json", "one.json"]),
+                         (("y/old/run.json", "x/old/run.json", "one.json"),
+                          ["y/old/run.json", "x/old/run.json", "one.json"]),
                          (("run.json=one.json", "new/run.json"), ["run.json", "new/run.json"]),
                          (("rate=0.1.json", "one.json"), ["rate=0.1.json", "one.json"])):
         actual, _ = compare(workdir, *words)

@@ -37,15 +37,17 @@ LINES = [
 
 def prepare(workdir):
     """A folder with files to complete, the program in PATH, and two GPUs."""
-    folder = workdir.tree("here", {"two.sqlite": "", "ten.txt": "", "net.onnx": "", "new.txt": "", "a b.sqlite": "", "co:lon.sqlite": "",
-                                "eq=ual.sqlite": "", "-dash.sqlite": "",
-                                "folder/in.sqlite": ""})
+    folder = workdir.tree("here", {"two.sqlite": "", "ten.txt": "", "net.onnx": "", "new.txt": "", "a b.sqlite": "",
+                                   "co:lon.sqlite": "",
+                                   "eq=ual.sqlite": "", "-dash.sqlite": "",
+                                   "folder/in.sqlite": ""})
     (workdir.folder / "cards").write_text("gpu\npower_mw constant 100000\nlimits_mw 100000 400000 400000 400000\n" * 2)
     for shell in ("bash", "zsh", "fish"):
         (workdir.folder / f"completion.{shell}").write_text(workdir.wattle("--completion", shell).stdout)
     workdir.environment.update({
         "PATH": f"{WATTLE.parent}:{os.environ['PATH']}", "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
-        "WATTLE_FAKE_NVML": str(workdir.folder / "cards"), "HOME": str(workdir.folder), "XDG_CONFIG_HOME": str(workdir.folder / "config"),
+        "WATTLE_FAKE_NVML": str(workdir.folder / "cards"), "HOME": str(workdir.folder),
+        "XDG_CONFIG_HOME": str(workdir.folder / "config"),
         "XDG_DATA_HOME": str(workdir.folder / "data"), "TERM": "xterm", "PS1": "> "})
     return folder
 
@@ -195,7 +197,8 @@ def vocabulary(workdir):
     for command in commands:
         parts = re.findall(rf"^  {command} (\w+) +", workdir.wattle(command, "--help").stdout, re.MULTILINE)
         for name in [[command, part] for part in parts] or [[command]]:
-            for option in re.findall(r"^  (?:-\w, )?--([\w-]+) \S", workdir.wattle(*name, "--help").stdout, re.MULTILINE):
+            for option in re.findall(r"^  (?:-\w, )?--([\w-]+) \S", workdir.wattle(*name, "--help").stdout,
+                                     re.MULTILINE):
                 kind = workdir.wattle("--complete", *name, f"--{option}", "").stdout.partition("\n")[0]
                 assert kind and kind != "unknown" and not kind.startswith("target"), (name, option, kind)
 

@@ -114,7 +114,8 @@ def user_namespace(workdir):
 @test
 def bubblewrap(workdir):
     """in bubblewrap, as Flatpak and others use it: a read-only machine, only the test's folder writable"""
-    prefix = ["bwrap", "--ro-bind", "/", "/", "--bind", workdir.folder, workdir.folder, "--proc", "/proc", "--dev", "/dev",
+    prefix = ["bwrap", "--ro-bind", "/", "/", "--bind", workdir.folder, workdir.folder, "--proc", "/proc", "--dev",
+              "/dev",
               "--unshare-pid", "--die-with-parent"]
     need(workdir, *prefix)
     check_inside(workdir, prefix + measured(workdir.folder), workdir.folder)
@@ -133,7 +134,8 @@ def inside_a_container(workdir):
 def a_container_s_cgroup(workdir):
     """attach --cgroup to a container from outside: only its processes count"""
     try:
-        words = container(workdir, "sh", "-c", f"read line; for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; '{BURNER}' cpu 1")
+        words = container(workdir, "sh", "-c",
+                          f"read line; for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; '{BURNER}' cpu 1")
         inside = workdir.start(*words[1:], program=words[0], stdin=subprocess.PIPE)
         folder = UNIFIED / f"wattle-{os.getpid()}" / "container"
         procs = folder / "cgroup.procs"
@@ -143,7 +145,8 @@ def a_container_s_cgroup(workdir):
             inside.kill()
             raise AssertionError(inside.communicate())
         process = workdir.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", folder)
-        wait_until(lambda: (workdir.folder / "run.sqlite").exists() and workdir.rows("select count(*) from sample")[0][0] > 0,
+        wait_until(lambda: (workdir.folder / "run.sqlite").exists()
+                   and workdir.rows("select count(*) from sample")[0][0] > 0,
                    "the first sample")
         out, _ = inside.communicate(b"go\n")
         report = json.loads(workdir.finish(process).stdout)

@@ -66,8 +66,9 @@ def strict(text):
 
 
 def check_run(workdir, top, what):
-    process = workdir.start("run", "-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--json", "-", "-i", "20ms",
-                         "--", "sh", "-c", "echo ready >&2; sleep 0.15", env={"WATTLE_SYSFS": str(top / "sys")})
+    process = workdir.start("run", "-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--json", "-", "-i",
+                            "20ms",
+                            "--", "sh", "-c", "echo ready >&2; sleep 0.15", env={"WATTLE_SYSFS": str(top / "sys")})
     assert process.stderr.readline() == b"ready\n", what
     spoil(top / "sys", random.Random(f"{what} later"), 0.05)
     done = workdir.finish(process)
@@ -76,7 +77,8 @@ def check_run(workdir, top, what):
 
 
 def check_sensors(workdir, top, what):
-    done = workdir.wattle("sensors", "--json", env={"WATTLE_SYSFS": str(top / "sys"), "WATTLE_PROCFS": str(top / "proc")})
+    done = workdir.wattle("sensors", "--json", env={"WATTLE_SYSFS": str(top / "sys"),
+                                                    "WATTLE_PROCFS": str(top / "proc")})
     assert done.returncode in (0, 1), (what, done.stderr)
     names = [row["domain"] for row in strict(done.stdout)["sensors"] if row["used"]]
     assert len(names) == len(set(names)), (what, names)

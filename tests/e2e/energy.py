@@ -87,7 +87,8 @@ def known_power(workdir):
 @test
 def wraps(workdir):
     """counter with a range of 60 J at 50 W wraps three or four times in 4 s: no energy is lost"""
-    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
+    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start",
+                             "package-0=30000000"],
                    ["sleep", "4"])
     run.check("package-0", "package-0")
     run.check_wraps(30000000, 60000000)
@@ -96,7 +97,8 @@ def wraps(workdir):
 @test
 def wraps_between_samples(workdir):
     """sampled every 5 s, counter wraps every 1.2 s: extra readings in between, no energy is lost"""
-    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
+    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start",
+                             "package-0=30000000"],
                    ["sleep", "4"], ["-i", "5s"])
     run.check("package-0", "package-0")
     run.check_wraps(30000000, 60000000)
@@ -105,7 +107,8 @@ def wraps_between_samples(workdir):
 @test
 def core_lies_in_the_package(workdir):
     """core and psys: listed; the total is the package alone"""
-    run = Measured(workdir, ["--zone", "package-0=40", "--zone", "package-0/core=30", "--zone", "psys=60"], ["sleep", "2"])
+    run = Measured(workdir, ["--zone", "package-0=40", "--zone", "package-0/core=30", "--zone", "psys=60"],
+                   ["sleep", "2"])
     assert run.domains["core-0"]["inside"] == "package-0", run.domains
     run.check("psys", "psys", relative=0.01)
     near(run.total_j, run.domains["package-0"]["energy_j"], relative=1e-12)
@@ -285,12 +288,13 @@ def a_wrong_root(workdir):
 def unreadable_for_others(workdir):
     """counter readable by root only: sensors reports the reason and the remedy"""
     if os.geteuid() != 0:
-        raise Skip("only root can be refused as somebody else")
+        raise Skip("needs root, to be refused as another user")
     top = sysfs(workdir, {PACKAGE: zone("package-0", 1000)})
     (top / "class/powercap" / PACKAGE / "energy_uj").chmod(0o400)
     wattle, _ = workdir.for_everybody()
-    done = workdir.finish(workdir.start("sensors", "--json", program=wattle, env={"WATTLE_SYSFS": str(top)}, user=NOBODY,
-                                  group=NOBODY))
+    done = workdir.finish(workdir.start("sensors", "--json", program=wattle, env={"WATTLE_SYSFS": str(top)},
+                                        user=NOBODY,
+                                        group=NOBODY))
     rows = [row for row in json.loads(done.stdout)["sensors"] if row["sensor"] == "powercap"]
     assert len(rows) == 1 and not rows[0]["readable"] and not rows[0]["used"], rows
     assert rows[0]["why"] and rows[0]["remedy"], rows

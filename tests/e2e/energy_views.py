@@ -23,13 +23,15 @@ class Machine:
     def __init__(self, workdir, card=CARD):
         environment, folder = powercap(workdir, *ZONES)
         (workdir.folder / "cards").write_text(card.text())
-        workdir.environment |= environment | {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+        workdir.environment |= environment | {"WATTLE_NVML": str(NVML),
+                                              "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
                              "WATTLE_STATE": str(workdir.folder / "state")}
         self.expected_values = expected_values.load(folder)
         self.gpu_w = card.power_w(card.default_w)
 
     def used_j(self, from_ns, to_ns):
-        zones = sum(expected_values.energy_j(self.expected_values, zone.split("=")[0], from_ns, to_ns) for zone in ZONES)
+        zones = sum(expected_values.energy_j(self.expected_values, zone.split("=")[0], from_ns, to_ns)
+                    for zone in ZONES)
         return zones + self.gpu_w * (to_ns - from_ns) / 1e9
 
 
@@ -55,7 +57,8 @@ def at_once(workdir):
     server = Server(workdir, "--interval", "100ms")
     server.wait_for_samples(10)
     first_j, first_ns = served(server)
-    run = workdir.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--progress", "--", build(workdir, "meter"), "once", "2.3")
+    run = workdir.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--progress", "--",
+                        build(workdir, "meter"), "once", "2.3")
     done = workdir.finish(run)
     top = workdir.wattle("top", "--once", "-i", "1s", env={"COLUMNS": "100", "LINES": "60"}).stdout
     last_j, last_ns = served(server)

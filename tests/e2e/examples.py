@@ -67,7 +67,8 @@ def prepare(workdir):
 def surroundings(workdir):
     """A machine with one GPU of a fake NVML."""
     (workdir.folder / "cards").write_text(Card().text())
-    return {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+    return {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+            "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
             "WATTLE_STATE": str(workdir.folder / "state")}
 
 
@@ -107,7 +108,8 @@ def shell_blocks(workdir):
     """each shell block of each document: status 0, or a comment before it with the reason why it is not run"""
     prepare(workdir)
     (workdir.folder / "program.c").write_text(PROGRAM_C)
-    env = {**surroundings(workdir), "LD_LIBRARY_PATH": str(BUILD / "src"), "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled"),
+    env = {**surroundings(workdir), "LD_LIBRARY_PATH": str(BUILD / "src"),
+           "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled"),
            "ASAN_OPTIONS": "detect_leaks=0"}
     n_run = 0
     for page in documents():

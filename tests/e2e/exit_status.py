@@ -130,7 +130,8 @@ def the_child_s_signals_are_as_they_were(workdir):
     script = ["sh", "-c", "trap '' INT CHLD; exec \"$@\"", "sh"]
     look = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
     plain = subprocess.run([*script, *look], capture_output=True, text=True)
-    done = workdir.finish(workdir.start(*script[1:], WATTLE, "run", "-q", "-o", "2.sqlite", "--", *look, program="/bin/sh"))
+    done = workdir.finish(workdir.start(*script[1:], WATTLE, "run", "-q", "-o", "2.sqlite", "--", *look,
+                                        program="/bin/sh"))
     assert done.stdout == plain.stdout, (done.stdout, plain.stdout)
 
 

@@ -140,7 +140,8 @@ def of_sections():
     """reports without --all, one section, no data"""
     for run in ("full.sqlite", "hostile.sqlite", "plain_job"):
         yield Case(f"{run.removesuffix('.sqlite')}/report_brief.txt", f"report {run}")
-    yield Case("full/report_sections.txt", "report full.sqlite --section custom-metrics --section ranks --section code-blocks")
+    yield Case("full/report_sections.txt",
+               "report full.sqlite --section custom-metrics --section ranks --section code-blocks")
     yield Case("files/section_names.txt", "report --section list")
 
 
@@ -211,8 +212,8 @@ def of_files():
                         ("run_and_spans", "short.sqlite --spans a.spans")):
         yield Case(f"files/{name}.txt", f"blocks {words}")
         yield Case(f"files/{name}.json", f"blocks {words} --format json")
-    yield Case("files/combined.csv", "combine OUT a.spans b.spans", as_text.read)
-    yield Case("files/combined_calls.csv", "combine OUT sub_tracking.csv", as_text.read)
+    yield Case("files/combined.csv", "merge OUT a.spans b.spans", as_text.read)
+    yield Case("files/combined_calls.csv", "merge OUT sub_tracking.csv", as_text.read)
     yield Case("files/model.txt", "model net.onnx --batch 2")
     yield Case("files/model.json", "model net.onnx --format json")
     yield Case("files/rank.txt", "report restart/job-r000-restart1.sqlite")
@@ -245,7 +246,8 @@ def of_python():
     yield Rows("python/jobs.txt", tuple(f"job={job}" for job in ("takeover", "restart", "no_energy_job")))
 
 
-GROUPS = [of_runs, of_sections, of_blocks, of_jobs, of_exports, of_comparisons, of_lists, of_files, of_live, of_store, of_python]
+GROUPS = [of_runs, of_sections, of_blocks, of_jobs, of_exports, of_comparisons, of_lists, of_files, of_live, of_store,
+          of_python]
 
 
 # ---- comparison ----

@@ -110,7 +110,8 @@ def moving(value, key=""):
         return {name: moving(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
         return [moving(inner, key) for inner in value]
-    moves = isinstance(value, float) or key in ("look", "rss_bytes") or (isinstance(value, int) and key.endswith(("_w", "_j", "_s")))
+    moves = isinstance(value, float) or key in ("sample", "look", "rss_bytes") or (isinstance(value, int)
+                                                                                   and key.endswith(("_w", "_j", "_s")))
     return "number" if moves and not isinstance(value, bool) else value
 
 
@@ -153,15 +154,17 @@ def ask(path, what, headers=()):
 def served(workdir):
     """/metrics in both formats and /now.json, after two intervals."""
     socket_path = workdir.folder / "serve.sock"
-    server = workdir.start("serve", "--listen", f"unix:{socket_path}", "--node", "golden", "--pid", 60, "--processes", 3, "--jobs", 3,
-                        "--cgroups", 3, "--seed-names", "-i", "100ms", env={**machine(workdir), "LC_ALL": "C.UTF-8"})
+    server = workdir.start("serve", "--listen", f"unix:{socket_path}", "--node", "golden", "--pid", 60, "--processes",
+                           3, "--jobs", 3,
+                           "--cgroups", 3, "--seed-names", "-i", "100ms", env={**machine(workdir), "LC_ALL": "C.UTF-8"})
     while b"serving" not in (line := server.stderr.readline()):
         assert line, "it did not start"
-    wait_until(lambda: json.loads(ask(socket_path, "/now.json"))["look"] >= 3, "three looks")
-    now = json.loads(ask(socket_path, "/now.json?trail=1"))
-    now.update(host="HOST", time="TIME", trail={key: "list" if isinstance(inner, list) else [
+    wait_until(lambda: json.loads(ask(socket_path, "/now.json"))["sample"] >= 3, "three samples")
+    now = json.loads(ask(socket_path, "/now.json?history=1"))
+    history = {key: "list" if isinstance(inner, list) else [
         {name: "list" if isinstance(part, list) else part for name, part in row.items()} for row in inner] if key == "domains" else inner
-        for key, inner in now["trail"].items()})
+        for key, inner in now["history"].items()}
+    now.update(host="HOST", time="TIME", history=history, trail=history)
     for row in now.get("processes", []):
         row.update((key, "USER") for key in row if key == "user")
     metrics = series(ask(socket_path, "/metrics"))
@@ -172,7 +175,8 @@ def served(workdir):
 
 
 def top(workdir):
-    done = workdir.wattle("top", "--once", "-i", "100ms", "--pid", 60, env={**machine(workdir), "LC_ALL": "C.UTF-8", "COLUMNS": "120", "LINES": "40"})
+    done = workdir.wattle("top", "--once", "-i", "100ms", "--pid", 60,
+                          env={**machine(workdir), "LC_ALL": "C.UTF-8", "COLUMNS": "120", "LINES": "40"})
     assert done.returncode == 0, done.stderr
     user = re.compile(r"^( *\d+) \S+", re.MULTILINE)
     first = re.sub(r"(wattle top · )\S+", r"\1HOST", done.stdout)
@@ -185,7 +189,8 @@ def sensors(workdir):
     for name in SENSORS:
         folder = TESTS / "machines" / name
         cards = folder / "nvml.cards"
-        env = {**machine(workdir), "WATTLE_SYSFS": str(folder / "sys"), "WATTLE_PROCFS": str(folder / "proc"), "LC_ALL": "C.UTF-8",
+        env = {**machine(workdir), "WATTLE_SYSFS": str(folder / "sys"), "WATTLE_PROCFS": str(folder / "proc"),
+               "LC_ALL": "C.UTF-8",
                "COLUMNS": "80", "WATTLE_NVML": str(NVML) if cards.exists() else "/nonexistent/libnvidia-ml.so.1", "WATTLE_FAKE_NVML": str(cards)}
         done = workdir.wattle("sensors", env=env)
         text = done.stdout.replace(str(folder), "MACHINE")
@@ -200,8 +205,9 @@ def caps(workdir):
 
 
 def bench(workdir):
-    done = workdir.wattle("bench", "-n", 3, "-w", 0, "--seed", 1, "--settle", 0, "-i", "20ms", "--json", "-", "--", "sleep", "0.1", ":::",
-                       "sleep", "0.11", env=machine(workdir))
+    done = workdir.wattle("bench", "-n", 3, "-w", 0, "--seed", 1, "--settle", 0, "-i", "20ms", "--json", "-", "--",
+                          "sleep", "0.1", ":::",
+                          "sleep", "0.11", env=machine(workdir))
     assert done.returncode == 0, done.stderr
     return {"live/bench.json": shape_of(done.stdout)}
 
@@ -211,9 +217,10 @@ def tune(workdir, *options, name="tune"):
     card = Card(more=("limit_delay_ms 5", "energy_period_ms 5", "field_times"))
     env = {**machine(workdir, card.text()), "WATTLE_SYSFS": str(workdir.tree("empty", {"keep": ""}))}
     result, program = workdir.folder / "tune.json", workdir.folder / "pid"
-    search = workdir.start("cap", "tune", "gpu-0", "--caps", 2, "--seconds", 0.1, "--settle", 0.02, "--step", "step", "--seed", 1,
-                        *(options or ("--objective", "edp")), "--json", result, "--csv", "tune.csv", "--",
-                        "sh", "-c", 'echo $$ > pid; exec "$0" "$@"', WORKER, "--prompt", "--step-ms", 2, env=env)
+    search = workdir.start("cap", "tune", "gpu-0", "--caps", 2, "--seconds", 0.1, "--settle", 0.02, "--step", "step",
+                           "--seed", 1,
+                           *(options or ("--objective", "edp")), "--json", result, "--csv", "tune.csv", "--",
+                           "sh", "-c", 'echo $$ > pid; exec "$0" "$@"', WORKER, "--prompt", "--step-ms", 2, env=env)
     try:
         wait_until(lambda: is_written(result) or search.poll() is not None, "the result", 240)
     finally:

@@ -400,7 +400,8 @@ HOST_PID = 4000000  # above the kernel's largest pid, so it exists in no namespa
 
 
 def run_words(workdir, *command):
-    return [WATTLE, "run", "-q", "--overwrite", "-o", workdir / "run.sqlite", "--json", workdir / "report.json", "--", *command]
+    return [WATTLE, "run", "-q", "--overwrite", "-o", workdir / "run.sqlite", "--json", workdir / "report.json", "--",
+            *command]
 
 
 def in_namespace(workdir, cards, *command, prefix=("unshare", "--pid", "--fork", "--mount-proc")):
@@ -523,8 +524,9 @@ def broken_libraries(workdir):
 def tracking_file(workdir):
     """GPU memory and utilization are in gpu_tracker's file"""
     from tracking import read_csv
-    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "--gpu-ram-unit", "megabytes",
-                       "--", BURNER, "cpu", "1", env=environment(workdir))
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "--gpu-ram-unit",
+                          "megabytes",
+                          "--", BURNER, "cpu", "1", env=environment(workdir))
     assert done.returncode == 0, done
     static, data = read_csv(workdir.folder / "track.csv")
     assert static["system_gpu_count"] == 2 and static["n_expected_gpus"] == 2, static

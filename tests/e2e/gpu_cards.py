@@ -31,7 +31,7 @@ def work(workdir, *options, **keywords):
 
 @test
 def steps_take_as_long_as_the_limit_lets_them(workdir):
-    """program's steps: take the formula's time for the limit, the locked clock, the slower of two cards"""
+    """steps of a program: as long as the formula states for the limit, the locked clock, and the slower of two cards"""
     card, slow = Card(), Card(memory_share=0, exponent=1.5)
     environment = put(workdir, card, slow)
     for watts, mhz, gpus, expected_s in [
@@ -74,11 +74,12 @@ def spans_and_energy_of_a_step(workdir):
 
 @test
 def a_package_that_obeys_its_limit(workdir):
-    """files of powercap as a card: the counter gains what the limit allows, and a program's steps take their time"""
+    """simulated card read through powercap files: energy and duration of steps follow the limit"""
     card, limit_uw = Card(), workdir.folder / "limit_uw"
     environment = put(workdir, card)
     limit_uw.write_text("400000000\n")
-    simulator = workdir.start("--gpu", 0, "--limit", limit_uw, "--energy", "energy_uj", program=SIMULATOR, env=environment)
+    simulator = workdir.start("--gpu", 0, "--limit", limit_uw, "--energy", "energy_uj", program=SIMULATOR,
+                              env=environment)
     assert simulator.stdout.readline() == b"ready\n"
     limit_uw.write_text("160000000\n")
     time.sleep(0.1)

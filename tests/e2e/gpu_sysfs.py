@@ -177,7 +177,8 @@ def pulled_and_back(workdir):
     top = workdir.tree("sys", {})
     card = Card(top)
     with Stepped(card):
-        process = workdir.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "4.5", env=environment(top))
+        process = workdir.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "4.5",
+                                env=environment(top))
         time.sleep(1.2)
         old, card.device = card.device, top / "class/drm/card3/device"
         shutil.rmtree(old.parent, ignore_errors=True)

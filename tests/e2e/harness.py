@@ -50,7 +50,8 @@ def locked_by_a_reader(path, all_bytes=False):
 
 
 # Of a document: why it is not run, if so; its indentation; its text.
-SHELL_BLOCK = re.compile(r"^( *<!-- not run: [^\n]+ -->\n)?( *)```(?:sh|console)\n(.*?)^\2```$", re.MULTILINE | re.DOTALL)
+SHELL_BLOCK = re.compile(r"^( *<!-- not run: [^\n]+ -->\n)?( *)```(?:sh|console)\n(.*?)^\2```$",
+                         re.MULTILINE | re.DOTALL)
 
 
 class Skip(Exception):

@@ -30,9 +30,11 @@ def activated(workdir):
     notices.settimeout(20)
     os.dup2(listener.fileno(), 200)
     process = workdir.start("-c", "import os, sys; os.dup2(200, 3); os.environ['LISTEN_PID'] = str(os.getpid()); "
-                         "os.execv(sys.argv[1], sys.argv[1:])", WATTLED, "--sysfs", workdir.tree("sys", {"class/x": ""}),
-                         "--nvml", "/nowhere", "--state", workdir.folder / "state", program=sys.executable, pass_fds=(200,),
-                         env={"LISTEN_FDS": "1", "NOTIFY_SOCKET": str(workdir.folder / "notify")})
+                            "os.execv(sys.argv[1], sys.argv[1:])", WATTLED, "--sysfs",
+                            workdir.tree("sys", {"class/x": ""}),
+                            "--nvml", "/nowhere", "--state", workdir.folder / "state", program=sys.executable,
+                            pass_fds=(200,),
+                            env={"LISTEN_FDS": "1", "NOTIFY_SOCKET": str(workdir.folder / "notify")})
     os.close(200)
     assert notices.recv(1000).decode().startswith("READY=1\nSTATUS=serves 0 counters and 0 limits at systemd's socket")
     with Client(path) as client:
@@ -54,7 +56,8 @@ def sandboxed(workdir):
         lines = (line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
         return {key: value.strip() for key, value in lines}
     for pid in (helper.pid, helper.process.pid):
-        wait_until(lambda pid=pid: state(pid)["Seccomp"] == "2", "the sandbox is complete: the guard does not wait for the server")
+        wait_until(lambda pid=pid: state(pid)["Seccomp"] == "2",
+                   "the sandbox is complete: the guard does not wait for the server")
         status = state(pid)
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
         assert int(status["CapEff"], 16) | int(status["CapPrm"], 16) | int(status["CapBnd"], 16) in (0, 1 << 21), status
@@ -101,7 +104,8 @@ def taken_over(workdir):
     (workdir.folder / "state").mkdir()
     (workdir.folder / "state/note").write_text("")
     closed = ["w /proc/sys/kernel/core_pattern", "r /etc/shadow", f"w {secret}", f"r {secret}", f"w {zone}/name", "w /etc/passwd"]
-    kept = [f"w {zone}/constraint_0_power_limit_uw", f"r {zone}/energy_uj", f"w {workdir.folder}/state/note", "r /proc/self/stat"]
+    kept = [f"w {zone}/constraint_0_power_limit_uw", f"r {zone}/energy_uj", f"w {workdir.folder}/state/note",
+            "r /proc/self/stat"]
     pathlib.Path(f"{library}.wanted").write_text("".join(f"{line}\n" for line in [*closed, *kept, f"c {service}"]))
     # A sanitizer's library must be first; this one may not.
     helper = Helper(workdir, env={"LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0"})
@@ -137,7 +141,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 def no_inherited_descriptors(workdir):
     """kernel or container refuses the sandbox: wattled reports what it could not restrict, and works"""
     helper = Helper(workdir, before=(sys.executable, "-c", REFUSING, "capset,seccomp,prctl,landlock_create_ruleset"))
-    for expected in ("can't restrict file access", "can't set no_new_privs", "can't drop capabilities", "can't filter system calls"):
+    for expected in ("can't restrict file access", "can't set no_new_privs", "can't drop capabilities",
+                     "can't filter system calls"):
         assert expected in helper.said(), helper.said()
     with helper.client() as client:
         client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
@@ -151,7 +156,8 @@ def no_rules(workdir):
     if not has_landlock():
         raise Skip("this kernel has no Landlock")
     Helper.prepare(workdir)
-    words = (sys.executable, "-c", REFUSING, "landlock_add_rule", WATTLED, "--socket", workdir.folder / "s", "--sysfs", workdir.folder / "sys",
+    words = (sys.executable, "-c", REFUSING, "landlock_add_rule", WATTLED, "--socket", workdir.folder / "s", "--sysfs",
+             workdir.folder / "sys",
              "--state", workdir.folder / "state")
     done = workdir.finish(workdir.start(*words[1:], program=words[0]))
     assert done.returncode == 1 and "Landlock accepts no rule for it (Operation not permitted)" in done.stderr, done
@@ -175,7 +181,9 @@ def variables(workdir):
 def usage_errors(workdir):
     """invalid options: one line each; --help and --version print to stdout"""
     for words, status, expected in ((["--help"], 0, "usage: wattled"), (["--version"], 0, "wattled "),
-                                    (["--socket"], 2, "--socket"), (["x"], 2, "unknown option 'x'"), (["--socket", "relative"], 1, "absolute"),
+                                    (["--socket"], 2, "--socket"), (["x"], 2, "unknown option 'x'"),
+                                    (["--polcy", "x"], 2, "unknown option '--polcy' (did you mean '--policy'?)"),
+                                    (["--socket", "relative"], 1, "absolute"),
                                     (["--socket", "/" + "x" * 200], 1, "absolute"),
                                     (["--sysfs", "/not/there"], 1, "--sysfs"),
                                     (["--policy", "/not/there", "--socket", workdir.folder / "s"], 1, "/not/there")):

@@ -121,7 +121,8 @@ def slow_card(workdir):
 def others_leave_a_limit(workdir):
     """limits of root's own wattle and its guard, both killed: restored by a running wattled"""
     helper = Helper(workdir)
-    places = {"WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(helper.cards)}
+    places = {"WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_NVML": str(NVML),
+              "WATTLE_FAKE_NVML": str(helper.cards)}
     wattle = workdir.start("cap", "set", "-q", "gpu-0", "300", "--", "sleep", "60", env=places)
     wait_until(lambda: helper.gpu_calls()[-1:] == [(0, 300000)], "the limit")
     [guard] = guards_of(wattle.pid)

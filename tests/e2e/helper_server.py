@@ -228,7 +228,8 @@ def cluster_policy(workdir):
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode != 0:
         raise Skip("no mount namespaces here")
     helper = Helper(workdir, policy=(TESTS.parent / "packaging/policy-cluster").read_text(),
-                    before=("unshare", "--mount", "sh", "-c", f'mount --bind "{workdir.folder}/group" /etc/group && exec "$0" "$@"'))
+                    before=("unshare", "--mount", "sh", "-c",
+                            f'mount --bind "{workdir.folder}/group" /etc/group && exec "$0" "$@"'))
     program = """
 hello = client.Client(sys.argv[2]).hello()
 print(hello["may_read"], hello["may_cap"], hello["period_us"])
@@ -245,7 +246,8 @@ def unprivileged(workdir):
     shutil.copy(NVML, workdir.folder / "nvml.so")
     Helper.prepare(workdir)
     subprocess.run(["chmod", "-R", "a+rX", workdir.folder], check=True)
-    helper = Helper(workdir, "--nvml", workdir.folder / "nvml.so", program=workdir.folder / "wattled", user=NOBODY, group=NOBODY,
+    helper = Helper(workdir, "--nvml", workdir.folder / "nvml.so", program=workdir.folder / "wattled", user=NOBODY,
+                    group=NOBODY,
                     extra_groups=[])
     assert as_user(NOBODY, [], "print(client.Client(sys.argv[2]).read()[0][0] > 0)", helper.path) == "True"
     helper.stop()
@@ -334,7 +336,8 @@ def reloaded(workdir):
         gpu = helper.row(client, "gpu-0")
     program = ("import os, sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n"
                f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" + READER)
-    reader = workdir.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable, stdin=subprocess.PIPE)
+    reader = workdir.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable,
+                           stdin=subprocess.PIPE)
 
     def ask(word="hello"):
         reader.stdin.write(f"{word}\n".encode())
@@ -385,7 +388,8 @@ def reloaded_meanwhile(workdir):
         gpu = helper.row(client, "gpu-0")
     program = ("import os, sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n"
                f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" + READER.replace("    try:", "    print('asks', flush=True)\n    try:"))
-    setter = workdir.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable, stdin=subprocess.PIPE)
+    setter = workdir.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable,
+                           stdin=subprocess.PIPE)
 
     def reload(text, n):
         (workdir.folder / "policy").write_text(text)
@@ -395,7 +399,8 @@ def reloaded_meanwhile(workdir):
     setter.stdin.write(b"set\n")
     setter.stdin.flush()
     assert setter.stdout.readline() == b"asks\n"
-    wait_until(lambda: any((workdir.folder / "state/caps").glob("*.lease")), "the journal has it, then comes the driver")
+    wait_until(lambda: any((workdir.folder / "state/caps").glob("*.lease")),
+               "the journal has it, then comes the driver")
     reload("others read\n", 1)
     os.kill(helper.process.pid, signal.SIGHUP)
     with helper.client() as client:

@@ -118,7 +118,8 @@ def run_energy(workdir, user, seconds):
     domains = {d["domain"]: d for d in json.loads(report.read_text())["energy"]["domains"] if d["source"] == "powercap"}
     assert set(domains) == set(zones), domains
     known = expected_values.load(workdir.folder / "sys")
-    return [(domains[name]["energy_j"], domains[name]["error_j"], expected_values.energy_j(known, zone, start_ns, end_ns))
+    return [(domains[name]["energy_j"], domains[name]["error_j"],
+             expected_values.energy_j(known, zone, start_ns, end_ns))
             for name, zone in zones.items()]
 
 
@@ -153,8 +154,9 @@ def helper_dies_and_comes_back(workdir):
     (workdir.folder / "out").chmod(0o777)
     helper = Helper(workdir, policy=POLICY)
     run = workdir.folder / "out" / "run.sqlite"
-    process = User(workdir, MEMBER).start("run", "-q", "-o", run, "--json", workdir.folder / "out/report.json", "--", "cat",
-                                       stdin=subprocess.PIPE)
+    process = User(workdir, MEMBER).start("run", "-q", "-o", run, "--json", workdir.folder / "out/report.json", "--",
+                                          "cat",
+                                          stdin=subprocess.PIPE)
     told = lambda kind, words: [text for (text,) in workdir.rows(f"SELECT text FROM event WHERE kind = '{kind}'", run)
                                 if words in text]
     wait_until(lambda: run.exists() and workdir.rows("SELECT count(*) FROM device_sample", run)[0][0] > 5, "samples")
@@ -172,7 +174,8 @@ def helper_dies_and_comes_back(workdir):
     report = json.loads((workdir.folder / "out/report.json").read_text())
     ((start_ns, end_ns),) = workdir.rows("SELECT start_ns, end_ns FROM segment", run)
     found = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")
-    harness.near(found["energy_j"], expected_values.energy_j(expected_values.load(workdir.folder / "sys"), "package-0", start_ns, end_ns),
+    harness.near(found["energy_j"], expected_values.energy_j(expected_values.load(workdir.folder / "sys"), "package-0",
+                                                             start_ns, end_ns),
                  relative=0.02, absolute=found["error_j"])
     helper.stop()
 
@@ -391,7 +394,7 @@ def many_kills(place, numbers):
             other = None
             wait_until(lambda: limit_w(place, 1) == 125, f"trial {number}: the other's went with the helper")
         else:
-            assert limit_w(place, 1) == 100, f"trial {number}: somebody else's limit was touched"
+            assert limit_w(place, 1) == 100, f"trial {number}: another user's limit was changed"
     if other is not None:
         other.socket.close()
     helper.stop()

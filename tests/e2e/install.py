@@ -29,7 +29,8 @@ print(wattle.__file__)
 
 
 def option(name):
-    rows = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", str(BUILD)], check=True, capture_output=True).stdout)
+    rows = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", str(BUILD)], check=True,
+                                     capture_output=True).stdout)
     return next((row["value"] for row in rows if row["name"] == name), None)
 
 
@@ -47,7 +48,8 @@ def install(workdir):
 
 def shell(workdir, lines, script):
     """A shell with nothing in its environment but what a login has, and these lines."""
-    words = ["env", "-i", "PATH=/usr/bin:/bin", f"HOME={workdir.folder}", f"TMPDIR={workdir.folder}", "sh", "-ec", lines + script]
+    words = ["env", "-i", "PATH=/usr/bin:/bin", f"HOME={workdir.folder}", f"TMPDIR={workdir.folder}", "sh", "-ec",
+             lines + script]
     done = workdir.finish(workdir.start(*words[1:], program="/usr/bin/env"))
     assert done.returncode == 0, (script, done.stdout[-500:], done.stderr[-1500:])
     return done.stdout
@@ -58,7 +60,8 @@ def variables(workdir):
     """with exactly the variables that are printed: wattle and its manual, a C program by pkg-config, and Python's package"""
     text = install(workdir)
     lines = "".join(re.findall(r"^export .*\n", text, re.MULTILINE))
-    assert re.findall(r"^export (\w+)=", lines, re.MULTILINE) == ["PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "PYTHONPATH"], text
+    assert re.findall(r"^export (\w+)=", lines, re.MULTILINE) == ["PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH",
+                                                                  "PYTHONPATH"], text
     (workdir.folder / "program.c").write_text(PROGRAM)
     assert shell(workdir, lines, "command -v wattle; wattle --version").startswith(f"{workdir.folder}/dest/usr/local/bin/wattle\nwattle ")
     shell(workdir, lines, "cc program.c $(pkg-config --cflags --libs wattle) -o program\nwattle run -q -o run.sqlite -- ./program")
@@ -89,9 +92,10 @@ def without_a_trace(workdir):
     shell(workdir, lines, "python3 -c 'import wattle'")
     changed = workdir.folder / "dest/usr/local/share/wattle/prometheus/wattle-targets.yml"
     changed.write_text("- targets: [node1:9095]\n")
-    if os.geteuid() == 0:  # a record of somebody else's could name files of root's
+    if os.geteuid() == 0:  # another user's record could name files that belong to root
         os.chown(record, NOBODY, -1)
-        assert f"belongs to user {NOBODY}" in tool(workdir, "--uninstall", "/usr/local", workdir.folder / "dest", status=1)
+        assert f"belongs to user {NOBODY}" in tool(workdir, "--uninstall", "/usr/local", workdir.folder / "dest",
+                                                   status=1)
         os.chown(record, 0, -1)
     makefile = ["make", "-s", "-C", str(TOP), "uninstall", "PREFIX=/usr/local", f"DESTDIR={workdir.folder}/dest"]
     done = subprocess.run(makefile, capture_output=True, text=True, check=True)

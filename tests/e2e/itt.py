@@ -16,8 +16,9 @@ print(sum(1 for module in model.modules() if isinstance(module, torch.nn.Conv2d)
 
 
 def capture(workdir, *command, **options):
-    done = workdir.wattle("run", "-q", "--itt", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--", *command,
-                       **options)
+    done = workdir.wattle("run", "-q", "--itt", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--",
+                          *command,
+                          **options)
     assert done.returncode == 0, done
     return done
 

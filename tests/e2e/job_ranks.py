@@ -33,7 +33,8 @@ def four_ranks(workdir):
     """four ranks on one machine: each knows its rank, one has the machine's energy, the others report which"""
     machine = Machine(workdir)
     first = machine.start(0, 4, "sleep", "4", options=["--json", "0.json"])
-    wait_until(lambda: (workdir.folder / "run-0.sqlite").exists() and sensor_events(workdir, "run-0.sqlite"), "rank 0 reads")
+    wait_until(lambda: (workdir.folder / "run-0.sqlite").exists() and sensor_events(workdir, "run-0.sqlite"),
+               "rank 0 reads")
     others = [machine.start(rank, 4, "sleep", "1.5", options=["--json", f"{rank}.json"]) for rank in range(1, 4)]
     finish_all(workdir, [*others, first])
     reports = [json.loads((workdir.folder / f"{rank}.json").read_text()) for rank in range(4)]
@@ -66,7 +67,8 @@ def counters_mounted_over_those_of_the_kernel(workdir):
         tree = workdir.folder / f"class-{node}"
         (tree / "powercap").mkdir(parents=True)
         inside = f"mount --make-rprivate / && mount --bind {tree} /sys/class && exec {WATTLE} run -q -o {node}.sqlite -- true"
-        done = workdir.finish(workdir.start("--mount", "sh", "-c", inside, program="unshare", env={"WATTLE_SYSFS": None}))
+        done = workdir.finish(workdir.start("--mount", "sh", "-c", inside, program="unshare",
+                                            env={"WATTLE_SYSFS": None}))
         assert done.returncode == 0, done
     assert len({facts(workdir, f"{node}.sqlite")["machine"] for node in range(2)}) == 2
 
@@ -76,7 +78,8 @@ def two_launches_in_one_folder(workdir):
     """no job id, only the port distinguishes jobs: the report of both has a note, that of one has none"""
     machine = Machine(workdir)
     for port in ("29500", "29501"):
-        finish_all(workdir, [machine.start(0, 1, "sleep", "0.3", name=f"{port}-%r.sqlite", MASTER_ADDR="localhost", MASTER_PORT=port)])
+        finish_all(workdir, [machine.start(0, 1, "sleep", "0.3", name=f"{port}-%r.sqlite", MASTER_ADDR="localhost",
+                                           MASTER_PORT=port)])
         said = " ".join(json.loads(workdir.wattle("report", ".", "--format", "json").stdout)["warnings"])
         assert ("several launches" in said) == (port == "29501"), said
 
@@ -142,7 +145,8 @@ def taken_over_at_the_end(workdir):
     a block that ended before is unknown to it and known in the job's report"""
     machine = Machine(workdir)
     short = machine.start(0, 2, "sleep", "1.5")
-    wait_until(lambda: (workdir.folder / "run-0.sqlite").exists() and sensor_events(workdir, "run-0.sqlite"), "rank 0 reads")
+    wait_until(lambda: (workdir.folder / "run-0.sqlite").exists() and sensor_events(workdir, "run-0.sqlite"),
+               "rank 0 reads")
     long = machine.start(1, 2, "sh", "-c", f"{SPANNER} nested; sleep 4", options=["--json", "1.json"])
     finish_all(workdir, [short, long])
     first, second = (rows_of(workdir, f"run-{rank}.sqlite", "package-0") for rank in range(2))
@@ -158,7 +162,8 @@ def taken_over_at_the_end(workdir):
     assert blocks and all(joules is None for joules in blocks), report["blocks"]
     job = json.loads(workdir.wattle("report", ".", "--format", "json").stdout)
     assert all(block["energy"]["total_j"] is not None for block in job["blocks"]), job["blocks"]
-    assert any("energy until then is not included in this report" in words for words in report["warnings"]), report["warnings"]
+    assert any("energy until then is not included in this report" in words
+               for words in report["warnings"]), report["warnings"]
 
 
 @test
@@ -249,7 +254,8 @@ def who_may_not_read(workdir):
     environment = {**machine.environment, "RANK": "0", "WORLD_SIZE": "3", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "3"}
     poor = workdir.start("--bounding-set=-all", "--inh-caps=-all", "--", WATTLE, "run", "-q", "-i", "50ms", "-o",
                       "run-%r.sqlite", "--", "sleep", "2", program=drop, env=environment)
-    wait_until(lambda: (workdir.folder / "run-0.sqlite").exists() and sensor_events(workdir, "run-0.sqlite"), "rank 0 reads")
+    wait_until(lambda: (workdir.folder / "run-0.sqlite").exists() and sensor_events(workdir, "run-0.sqlite"),
+               "rank 0 reads")
     others = [machine.start(rank, 3, "sleep", "3") for rank in (1, 2)]
     finish_all(workdir, [poor, *others])
     assert not has_energy(workdir, "run-0.sqlite")

@@ -91,7 +91,8 @@ def pause_keeps_energy_at_rank_ends(workdir):
 @test
 def immediate_restart_does_not_overlap(workdir):
     """next launch of a rank on the same GPU, 20 ms after the end: not another process"""
-    job = dataclasses.replace(synthetic_jobs.KINDS["restart"], nodes=1, per_node=2, gpus=2, pause_s=0.02, restart_s=1.5, steps=6)
+    job = dataclasses.replace(synthetic_jobs.KINDS["restart"], nodes=1, per_node=2, gpus=2, pause_s=0.02, restart_s=1.5,
+                              steps=6)
     expected_values = synthetic_jobs.make(WATTLE, workdir.folder / "job", job)
     document = report(workdir, workdir.folder / "job")
     for rank, true in expected_values["ranks"].items():
@@ -266,7 +267,7 @@ def a_long_job_that_is_read_thinly(workdir):
     job = synthetic_jobs.Job("long", nodes=1, per_node=2, gpus=2, steps=30, step_s=1.642, is_even=True, times=128,
                         slow={1: 1.2})
     expected_values = synthetic_jobs.make(WATTLE, workdir.folder / "long", job)
-    thin, full = report(workdir, workdir.folder / "long"), report(workdir, workdir.folder / "long", "--full")
+    thin, full = report(workdir, workdir.folder / "long"), report(workdir, workdir.folder / "long", "--all-samples")
     assert thin["job"]["read_every_s"] == 1 and full["job"]["read_every_s"] is None
     assert thin["run"]["samples"] == full["run"]["samples"] > 150_000
     near(thin["energy"]["total_j"], expected_values["total_j"], relative=1e-5)

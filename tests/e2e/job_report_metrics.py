@@ -55,7 +55,8 @@ def waiting_blocks_by_option(workdir):
     document = report(workdir, workdir.folder / "plain", "--waiting", "nothing")
     assert document["imbalance"]["waiting_s"]["mean"] is None
     for pattern, told in (("setpu", "matches 'setpu' (did you mean 'setup'?)"), ("nothing", "matches 'nothing'")):
-        done = workdir.wattle("report", workdir.folder / "plain", "--waiting", "setup", "--waiting", pattern, "--format", "line")
+        done = workdir.wattle("report", workdir.folder / "plain", "--waiting", "setup", "--waiting", pattern,
+                              "--format", "line")
         assert done.returncode == 0 and done.stderr == f"wattle: warning: --waiting: no code block {told}\n", done
 
 
@@ -84,7 +85,8 @@ def unreadable_counter_is_reported(workdir):
     dram = next(d for d in document["energy"]["domains"] if d["kind"] == "dram" and d["node"] == "node-01")
     missing_j = expected_values["nodes"]["node-01"]["domains"]["dram-0"]["energy_j"] - dram["energy_j"]
     assert dram["gaps"] == 1 and dram["energy_j"] < missing_j < dram["error_j"], (dram, missing_j)
-    assert any("No rank read dram-0 of node-01 for 7.4 s" in text for text in document["warnings"]), document["warnings"]
+    assert any("No rank read dram-0 of node-01 for 7.4 s" in text
+               for text in document["warnings"]), document["warnings"]
 
 
 @test

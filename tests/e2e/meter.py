@@ -79,7 +79,8 @@ def known_power(workdir):
 @test
 def each_domain(workdir):
     """wattle_meter_domain: the energy of package, core and DRAM by name; too early, past the last and without a size: a code"""
-    acted = Simulated(workdir, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone", "package-0/dram=5"])
+    acted = Simulated(workdir, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone",
+                                              "package-0/dram=5"])
     reading, = acted.readings
     near(acted.said["package-0"], 1e3 * reading["cpu_j"], absolute=1)
     near(acted.said["dram-0"], 1e3 * reading["dram_j"], absolute=1)
@@ -168,7 +169,8 @@ NO_COUNTER = "error nvmlDeviceGetTotalEnergyConsumption 3\n"
 def read_gpus(workdir, cards):
     (workdir.folder / "cards").write_text(cards)
     acted = Acted(workdir, "once", 1, workdir.tree("empty", {}), env={
-        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+        "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
         "CUDA_VISIBLE_DEVICES": None})
     return acted.readings[0]
 

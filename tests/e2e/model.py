@@ -154,7 +154,8 @@ def same_padding(workdir):
     """auto_pad: SAME keeps ceil(size / stride), VALID adds no padding"""
     for padding, size in (("SAME_UPPER", 4), ("SAME_LOWER", 4), ("VALID", 3)):
         node = helper.make_node("Conv", ["x", "w"], ["y"], auto_pad=padding, strides=[2, 2])
-        found = figures(workdir, saved(workdir, [node], [value("x", [1, 2, 8, 8])], initializers=[weight("w", 4, 2, 3, 3)]))
+        found = figures(workdir, saved(workdir, [node], [value("x", [1, 2, 8, 8])],
+                                       initializers=[weight("w", 4, 2, 3, 3)]))
         assert found["multiply_adds"] == size * size * 4 * 2 * 9, (padding, found)
 
 
@@ -399,7 +400,8 @@ def graphs_that_cannot_be(workdir):
     """circular graph, repeated name, sizes beyond 64 bits, recursive function: named, status 1"""
     relu = helper.make_node
     x, w = value("x", [2, 4]), weight("w", 4, 4)
-    assert "cycle" in refused(workdir, saved(workdir, [relu("Add", ["x", "b"], ["a"]), relu("Relu", ["a"], ["b"])], [x]))
+    assert "cycle" in refused(workdir, saved(workdir, [relu("Add", ["x", "b"], ["a"]), relu("Relu", ["a"], ["b"])],
+                                             [x]))
     assert "'a'" in refused(workdir, saved(workdir, [relu("Relu", ["x"], ["a"]), relu("Abs", ["x"], ["a"])], [x]))
     assert "don't match" in refused(workdir, saved(workdir, [relu("MatMul", ["x", "w"], ["y"])], [value("x", [2, 5])],
                                                       initializers=[w]))

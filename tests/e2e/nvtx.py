@@ -56,8 +56,9 @@ def both(function):
 
 
 def capture(workdir, app, act, *options):
-    done = workdir.wattle("run", "-q", "--nvtx", "--overwrite", "-o", "run.sqlite", "--json", "report.json", *options, "--", app,
-                       act)
+    done = workdir.wattle("run", "-q", "--nvtx", "--overwrite", "-o", "run.sqlite", "--json", "report.json", *options,
+                          "--", app,
+                          act)
     assert done.returncode == 0, done
     return done
 
@@ -252,7 +253,8 @@ def an_installed_tree(workdir):
     installed.rename(moved)
     program, = [p for p in moved.rglob("bin/wattle")]
     assert list(moved.rglob("wattle/libwattle-nvtx.so")), list(moved.rglob("*.so"))
-    done = workdir.finish(workdir.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library", program=program))
+    done = workdir.finish(workdir.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library",
+                                        program=program))
     assert done.returncode == 0 and workdir.rows("select count(*) from span") == [(2,)], done
 
 

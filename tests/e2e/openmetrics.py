@@ -191,7 +191,8 @@ def code_blocks_and_metrics(workdir):
         points = of(found, "wattle_block_energy_joules_total", block=block["name"])
         near(points[-1][1], block["energy"]["total_j"], relative=1e-9)
         assert of(found, "wattle_block_calls_total", block=block["name"])[-1][1] == block["num_calls"]
-    told = [metric for metric in report["metrics"] if metric["name"] in ("loss", "tokens")]  # the others are wattle's own
+    told = [metric for metric in report["metrics"] if metric["name"] in ("loss",
+                                                                         "tokens")]  # the others are wattle's own
     assert len(told) == 2, report["metrics"]
     for metric in told:
         points = of(found, "wattle_metric", name=metric["name"])

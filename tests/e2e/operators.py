@@ -25,9 +25,11 @@ def installed(workdir):
     """The build folder, installed once for all pages."""
     if os.geteuid() != 0:
         raise Skip("only root can be root of another machine with its users")
-    if shutil.which("bwrap") is None or subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], check=False).returncode != 0:
+    if shutil.which("bwrap") is None or subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"],
+                                                       check=False).returncode != 0:
         raise Skip("bubblewrap can't make another root here")
-    done = workdir.finish(workdir.start(TOP / "tools/install.py", BUILD, workdir.folder / "dest", program="/usr/bin/python3"))
+    done = workdir.finish(workdir.start(TOP / "tools/install.py", BUILD, workdir.folder / "dest",
+                                        program="/usr/bin/python3"))
     assert done.returncode == 0, done
     return workdir.folder / "dest/usr/local"
 
@@ -35,7 +37,8 @@ def installed(workdir):
 class Machine:
     def __init__(self, workdir, name, local):
         self.workdir, self.top, self.local = workdir, workdir.folder / name, local
-        shutil.copytree("/etc", self.top / "etc", symlinks=True, ignore=shutil.ignore_patterns("wattle*", "prometheus", "slurm*"))
+        shutil.copytree("/etc", self.top / "etc", symlinks=True,
+                        ignore=shutil.ignore_patterns("wattle*", "prometheus", "slurm*"))
         for name, lines in ACCOUNTS.items():
             path = self.top / "etc" / name
             taken = ("wattle", "alice", "prometheus")
@@ -48,12 +51,16 @@ class Machine:
             (self.top / "stubs" / name).chmod(0o755)
 
     def run(self, script):
-        places = [word for here, there in (("etc", "/etc"), ("run", "/run"), ("var", "/var")) for word in ("--bind", self.top / here, there)]
+        places = [word for here, there in (("etc", "/etc"), ("run", "/run"), ("var", "/var"))
+                  for word in ("--bind", self.top / here, there)]
         return self.workdir.finish(self.workdir.start(
-            "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--tmpfs", "/root", *places, "--bind", self.local, "/usr/local", "--bind", self.top, self.top, "--proc", "/proc",
+            "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--tmpfs", "/root", *places, "--bind", self.local, "/usr/local",
+            "--bind", self.top, self.top, "--proc", "/proc",
             "--dev", "/dev", "--unshare-pid", "--die-with-parent", "--clearenv", "--setenv", "SYSTEMD_OFFLINE", "1",
-            "--setenv", "WATTLE_SYSFS", TESTS / "machines/xeon-2s/sys", "--setenv", "ASAN_OPTIONS", "detect_leaks=0", "--setenv", "PATH",
-            f"{self.top}/stubs:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "--chdir", self.top / "blocks",
+            "--setenv", "WATTLE_SYSFS", TESTS / "machines/xeon-2s/sys", "--setenv", "ASAN_OPTIONS", "detect_leaks=0",
+            "--setenv", "PATH",
+            f"{self.top}/stubs:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "--chdir",
+            self.top / "blocks",
             "sh", "-ec", script, program="bwrap"))
 
     def follow(self, page):

@@ -90,7 +90,8 @@ def no_file(workdir):
     """--no-file: the usual summary and JSON report, and no file remains, also if the command fails"""
     (workdir.folder / "tmp").mkdir()
     for command, status in (("true", 0), ("false", 1), ("no-such-command", 127)):
-        done = workdir.wattle("run", "--no-file", "--json", "-", "--", command, env={"TMPDIR": str(workdir.folder / "tmp")})
+        done = workdir.wattle("run", "--no-file", "--json", "-", "--", command,
+                              env={"TMPDIR": str(workdir.folder / "tmp")})
         assert done.returncode == status, done
         assert status == 127 or ("energy" in json.loads(done.stdout) and "no run file was kept" in done.stderr), done
         assert [path.name for path in workdir.folder.rglob("*")] == ["tmp"], list(workdir.folder.rglob("*"))
@@ -101,18 +102,25 @@ def unseen_step(workdir):
     """--step with a name that no code block has: the summary lists the names that were seen and suggests one"""
     for program, told in ((SPANNER, " (did you mean 'inner'?); recorded code blocks: inner, outer"),
                           ("true", "; the program marked no code block")):
-        done = workdir.wattle("run", "--no-file", "--step", "iner", "--", program, *(["nested"] if program != "true" else []))
+        done = workdir.wattle("run", "--no-file", "--step", "iner", "--", program,
+                              *(["nested"] if program != "true" else []))
         text = " ".join(done.stderr.split())
         assert "--step: no call of code block 'iner' was recorded" + told in text, done.stderr
 
 
 @test
 def format_by_suffix(workdir):
-    """report -o FILE: the suffix selects the format; --format takes precedence"""
+    """-o FILE of report, compare and blocks: the suffix selects the format; --format takes precedence"""
     workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
-    for name, options, begins in (("a.html", (), "<!"), ("a.json", (), "{"), ("a.txt", (), ""), ("b.html", ("--format", "json"), "{")):
-        assert workdir.wattle("report", "run.sqlite", *options, "-o", name).returncode == 0, name
-        assert (workdir.folder / name).read_text().startswith(begins), name
+    workdir.wattle("run", "-q", "-o", "other.sqlite", "--", "true")
+    for command, files in (("report", ("run.sqlite",)), ("compare", ("run.sqlite", "other.sqlite")), ("blocks", ("run.sqlite",))):
+        rows = [("a.json", (), "{"), ("A.JSON", (), "{"), ("a.txt", (), "\n" if command == "compare" else " "), ("a.json.txt", (), ""),
+                ("b.json", ("--format", "text"), "\n" if command == "compare" else " ")]
+        if command != "blocks":
+            rows += [("a.html", (), "<!"), ("a.htm", (), "<!"), ("b.html", ("--format", "json"), "{")]
+        for name, options, begins in rows:
+            assert workdir.wattle(command, *files, *options, "-o", name).returncode == 0, (command, name)
+            assert (workdir.folder / name).read_text().startswith(begins), (command, name)
 
 
 @test
@@ -126,7 +134,8 @@ def default_name(workdir):
 @test
 def name_patterns(workdir):
     """-o: %h is the host, %p the pid, %j the job id, %r the rank"""
-    workdir.wattle("run", "-q", "-o", "a-%j-%r-%p.sqlite", "--", "true", env={"SLURM_JOB_ID": "77", "SLURM_PROCID": "3"})
+    workdir.wattle("run", "-q", "-o", "a-%j-%r-%p.sqlite", "--", "true",
+                   env={"SLURM_JOB_ID": "77", "SLURM_PROCID": "3"})
     names = [path.name for path in workdir.folder.iterdir()]
     assert len(names) == 1 and re.fullmatch(r"a-77-3-\d+\.sqlite", names[0]), names
 
@@ -282,7 +291,8 @@ def interval(workdir):
 @test
 def meta_and_label(workdir):
     """--meta and --label: stored with the run"""
-    report, _ = workdir.report("--meta", "model=resnet", "--meta", "note=a=b, \"c\"", "--label", "first try", "--", "true")
+    report, _ = workdir.report("--meta", "model=resnet", "--meta", "note=a=b, \"c\"", "--label", "first try", "--",
+                               "true")
     assert report["run"]["labels"]["model"] == "resnet"
     assert report["run"]["labels"]["note"] == 'a=b, "c"'
     assert "first try" in report["run"]["labels"].values(), report["run"]

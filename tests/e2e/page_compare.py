@@ -41,7 +41,8 @@ def side_by_side(workdir):
     path, done = compare(workdir, "plain=plain.sqlite", "capped=capped.sqlite")
     assert not done.stderr, done.stderr
     page = browser.open(path)
-    expected_values = json.loads(workdir.wattle("compare", "plain=plain.sqlite", "capped=capped.sqlite", "--format", "json").stdout)
+    expected_values = json.loads(workdir.wattle("compare", "plain=plain.sqlite", "capped=capped.sqlite", "--format",
+                                                "json").stdout)
     change = 100 * (expected_values["energy"]["total_j"]["capped"] / expected_values["energy"]["total_j"]["plain"] - 1)
     cell = cells(page, "figures", "Energy", 2)
     assert "±" in cell and f"−{abs(change):.2f} %" in cell, (cell, change)
@@ -50,7 +51,8 @@ def side_by_side(workdir):
     assert cells(page, "block-energy", "forward", 2) is not None
     assert cells(page, "figures", "GPU memory, at most", 2).endswith("equal")
     # The samples of the slower run are at other points of the same memory curve, and miss a little of its peak.
-    plain, capped = (json.loads(workdir.wattle("report", f"{name}.sqlite", "--format", "json").stdout)["memory"]["peak_ram_bytes"]
+    plain, capped = (json.loads(workdir.wattle("report", f"{name}.sqlite", "--format",
+                                               "json").stdout)["memory"]["peak_ram_bytes"]
                      for name in ("plain", "capped"))
     assert plain > capped, (plain, capped)
     cell = cells(page, "figures", "Peak memory", 2)
@@ -99,7 +101,8 @@ def of_any_kind(workdir):
     kinds = ["training", "eight_gpus", "segments", "killed", "no_energy", "empty", "short", "holes"]
     for kind in kinds:
         plan = synthetic_runs.KINDS[kind]
-        synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", dataclasses.replace(plan, steps=min(plan.steps, 6)))
+        synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite",
+                            dataclasses.replace(plan, steps=min(plan.steps, 6)))
     saved = workdir.wattle("blocks", "training.sqlite", "--format", "json", "-o", "saved.json")
     assert saved.returncode == 0, saved.stderr
     names = [name for name in synthetic_runs.HOSTILE if isinstance(name, str) and name.strip() and "=" not in name]
@@ -134,13 +137,15 @@ def paper_and_no_script(workdir):
 def refusals(workdir):
     """incomparable inputs: refused with one line; a page is not written to a terminal"""
     make_runs(workdir, plain="training")
-    for words, said in ((["a=plain.sqlite"], "at least two"), (["a=plain.sqlite", "a=plain.sqlite"], "two files are named"),
+    for words, said in ((["a=plain.sqlite"], "at least two"),
+                        (["a=plain.sqlite", "a=plain.sqlite"], "two files are named"),
                         (["a=plain.sqlite", "b=nowhere.sqlite"], "nowhere.sqlite")):
         done = workdir.wattle("compare", *words, "--format", "html", "-o", "refused.html")
         assert done.returncode != 0 and said in done.stderr, done.stderr
         assert not (workdir.folder / "refused.html").exists()
     ours, theirs = os.openpty()
-    done = workdir.finish(workdir.start("compare", "a=plain.sqlite", "b=plain.sqlite", "--format", "html", stdout=theirs))
+    done = workdir.finish(workdir.start("compare", "a=plain.sqlite", "b=plain.sqlite", "--format", "html",
+                                        stdout=theirs))
     assert done.returncode == 2 and "-o FILE" in done.stderr, done.stderr
     os.close(ours)
     os.close(theirs)

@@ -99,7 +99,8 @@ def lanes_are_ranks(workdir):
     for rank, lane in enumerate(lanes):
         starts = [item[0] for item in lane["items"]]
         assert starts == sorted(starts) and starts[0] < 1 and starts[-1] > synthetic_jobs.KINDS["restart"].restart_s + 5
-        near(sum(item[1] - item[0] for item in lane["items"] if item[2] == wait), expected_values["ranks"][rank]["waiting_s"], relative=0.01)
+        near(sum(item[1] - item[0] for item in lane["items"] if item[2] == wait),
+             expected_values["ranks"][rank]["waiting_s"], relative=0.01)
 
 
 @test

@@ -347,10 +347,13 @@ def small_screen(workdir):
 def few_and_no_samples(workdir):
     """unresolved, small and zero values are displayed differently"""
     page = open_page(workdir, "training")
-    shares = dict(page.js("""return Array.from(document.querySelectorAll("#ledger-table tbody tr"), (row) =>
-        [row.cells[0].textContent.split(" ")[0], row.cells[row.cells.length - 1].textContent])"""))
-    assert shares["wattle"] == "< 0.1 %" and shares["unattributed"] == "0 %", shares
-    assert shares["idle"] == "not separated (attribution: busy)", shares
+    rows = page.js("""return Array.from(document.querySelectorAll("#ledger-table tbody tr"), (row) =>
+        Array.from(row.cells, (cell) => cell.textContent))""")
+    shares = {name.split(" ")[0]: (name, share) for name, *_, share in rows}
+    assert shares["wattle"][1] == "< 0.1 %" and shares["unattributed"][1] == "0 %", shares
+    assert shares["idle"] == ("idle power drawn when nothing runs; not separated (attribution: busy)", "n/a"), shares
+    box = page.js("""const box = document.querySelector("#ledger-table").parentElement; return [box.scrollWidth, box.clientWidth]""")
+    assert box[0] <= box[1], f"the table is cut off: {box}"
     assert page.texts("#blocks-table tfoot td")[1] == "0 %"
     assert "add up to more than 100 %" in page.text("section:has(#blocks)")
     assert "CPU time" in page.text("#domains-table") and "memory (PSS)" in page.text("#domains-table")

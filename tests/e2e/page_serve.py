@@ -37,7 +37,7 @@ def is_quiet(page, url):
     complaints = page.complaints()
     assert not complaints, complaints[0]
     asked = {request.removeprefix(url) for request in page.requests()}
-    assert asked <= {"", "figures", "now.json?trail=1"}, asked
+    assert asked <= {"", "figures", "now.json?history=1"}, asked
 
 
 @test
@@ -183,13 +183,13 @@ class FastServer(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Fast)
         page, figures = real.ask("/")[2], real.ask("/figures")[2]
         self.newest, self.before, _ = self.cut(figures, b"newest")
-        trail, before, after = self.cut(page, b"trail")
-        self.look = trail["look"]
-        for columns in (trail, *trail["domains"]):  # charts that are nearly full
+        history, before, after = self.cut(page, b"history")
+        self.look = history["sample"]
+        for columns in (history, *history["domains"]):  # charts that are nearly full
             columns.update({key: [values[-1]] * (LOOKS - MISSING) for key, values in columns.items()
                             if isinstance(values, list) and key != "domains"})
-        trail["unix_s"] = [trail["unix_s"][-1] - (LOOKS - MISSING - 1 - i) * FAST_S for i in range(LOOKS - MISSING)]
-        self.page = before + json.dumps({**trail, "interval_s": FAST_S}).encode() + after
+        history["unix_s"] = [history["unix_s"][-1] - (LOOKS - MISSING - 1 - i) * FAST_S for i in range(LOOKS - MISSING)]
+        self.page = before + json.dumps({**history, "interval_s": FAST_S}).encode() + after
 
     @staticmethod
     def cut(page, name):
@@ -200,7 +200,7 @@ class FastServer(http.server.ThreadingHTTPServer):
 
     def next_figures(self):
         self.look += 1
-        self.newest.update(look=self.look, interval_s=FAST_S, unix_s=[self.newest["unix_s"][0] + FAST_S])
+        self.newest.update(sample=self.look, interval_s=FAST_S, unix_s=[self.newest["unix_s"][0] + FAST_S])
         figures = self.before.replace(b"process-", b"process-%d-" % self.look)  # all processes are others each time
         return figures + json.dumps(self.newest).encode() + b"</script>\n"
 
@@ -232,13 +232,13 @@ def oldest_samples_are_dropped(workdir):
     environment, _ = powercap(workdir, *ZONES)
     page = browser.open(Server(workdir, "--interval", "60s", env=environment).url)
     kept = page.js("const whenReady = () => {};" + script("live.js") + """
-        trail = { unix_s: [], busy_cores: [], domains: [{ power_w: [] }], look: 0 };
+        recent = { unix_s: [], busy_cores: [], domains: [{ power_w: [] }], sample: 0 };
         for (let i = 1; i <= 1500; i++)
-            appendLook({ look: i, unix_s: [i], busy_cores: [i],
+            appendLook({ sample: i, unix_s: [i], busy_cores: [i],
                 domains: [{ power_w: [i], ...(i > 1000 ? { temperature_c: [i] } : {}) }] });
-        return trail;""")
+        return recent;""")
     last = list(range(901, 1501))
-    assert kept["look"] == 1500
+    assert kept["sample"] == 1500
     assert kept["unix_s"] == kept["busy_cores"] == kept["domains"][0]["power_w"] == last
     assert kept["domains"][0]["temperature_c"] == [None] * 100 + last[100:]
 

@@ -71,7 +71,7 @@ def colours(workdir):
 
 @test
 def throttling(workdir):
-    """throttling: a strip above the plot without lines, and its duration in words, as in the report"""
+    """throttling: a strip above the plot, without lines; its duration as text, as in the report"""
     found = pictures(workdir, "training")
     done = workdir.wattle("report", "training.sqlite", "--format", "json")
     throttled_s = next(gpu["throttled_s"] for gpu in json.loads(done.stdout)["gpus"])

@@ -31,10 +31,12 @@ def files_of_their_owner(workdir):
     for number, (umask, options, wanted) in enumerate(((0o000, (), 0o600), (0o077, (), 0o600), (0o077, ("--mode", "640"), 0o640),
                                                        (0o077, ("--mode=0644",), 0o644))):
         begun = workdir.folder / f"began{number}"
-        process = workdir.start("run", "-q", "-o", f"{number}.sqlite", "--tracking-file", f"t{number}.csv", *options, "--", "sh", "-c",
-                             f": > {begun.name}; sleep 1.3", umask=umask)
+        process = workdir.start("run", "-q", "-o", f"{number}.sqlite", "--tracking-file", f"t{number}.csv", *options,
+                                "--", "sh", "-c",
+                                f": > {begun.name}; sleep 1.3", umask=umask)
         wait_until(begun.exists, "the command")
-        beside = [workdir.folder / f"{number}.sqlite{ending}" for ending in ("", "-wal", "-shm")] + [workdir.folder / f"t{number}.csv"]
+        beside = [workdir.folder / f"{number}.sqlite{ending}"
+                  for ending in ("", "-wal", "-shm")] + [workdir.folder / f"t{number}.csv"]
         wait_until(lambda: all(path.exists() for path in beside), "all files")
         assert {path.name: oct(mode(path)) for path in beside if mode(path) != wanted} == {}
         assert workdir.finish(process).returncode == 0
@@ -79,7 +81,8 @@ def spool(workdir):
     """spool of spans that arrive too fast: has the mode of the run file"""
     for wanted in (0o600, 0o640):
         name = f"{wanted:o}.sqlite"
-        process = workdir.start("run", "-q", "--mode", f"{wanted:o}", "-o", name, "--", SPANNER, "flood", 8, 30000, 2, umask=0)
+        process = workdir.start("run", "-q", "--mode", f"{wanted:o}", "-o", name, "--", SPANNER, "flood", 8, 30000, 2,
+                                umask=0)
         path = workdir.folder / f"{name}-spans"
         wait_until(lambda: path.exists() and mode(path) == wanted, "a spool of that mode")
         workdir.finish(process)
@@ -104,7 +107,8 @@ def secrets_of_a_process(workdir):
     target = workdir.start("-c", "sleep 3", *WORDS[3:], program="sh")
     assert workdir.wattle("attach", "-q", "-o", "run.sqlite", target.pid).returncode == 0
     assert json.loads(workdir.rows("select command from segment")[0][0])[3:] == SHOWN[3:]
-    done = workdir.wattle("bench", "--runs", "2", "--warmup", "0", "--json", "bench.json", "--settle", "0", "--", *WORDS)
+    done = workdir.wattle("bench", "--runs", "2", "--warmup", "0", "--json", "bench.json", "--settle", "0", "--",
+                          *WORDS)
     assert done.returncode == 0 and SECRET not in done.stdout + done.stderr, done
     assert json.loads((workdir.folder / "bench.json").read_text())["commands"][0]["argv"] == SHOWN
     assert [path.name for path in workdir.folder.iterdir() if path.is_file() and has_secret(path)] == []
@@ -155,7 +159,8 @@ def arguments_of_others(workdir):
         raise Skip("another user needs root")
     script = "while :; do :; done"
     own = workdir.start("-c", script, "own-argument", f"--password={SECRET}", program="/bin/sh")
-    other = workdir.start("-c", script, "other-argument", f"--password={SECRET}", program="/bin/sh", user=NOBODY, group=NOBODY)
+    other = workdir.start("-c", script, "other-argument", f"--password={SECRET}", program="/bin/sh", user=NOBODY,
+                          group=NOBODY)
     token = workdir.folder / "token"
     token.write_text("kq3vVUmbXhfdF0eX8aCXTVYgW6w4c1yQ\n")
     token.chmod(0o600)

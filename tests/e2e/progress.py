@@ -87,8 +87,9 @@ def energy_so_far(workdir):
                     ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"]):
         simulator = workdir.start(workdir.folder / "sim", *options, program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
-        done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--progress", "--",
-                           "sleep", "2.35", env={"WATTLE_SYSFS": str(workdir.folder / "sim")})
+        done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--progress",
+                              "--",
+                              "sleep", "2.35", env={"WATTLE_SYSFS": str(workdir.folder / "sim")})
         simulator.terminate()
         simulator.wait()
         energy = json.loads((workdir.folder / "report.json").read_text())["energy"]
@@ -120,15 +121,17 @@ def no_energy(workdir):
     assert lines_of(done.stderr)[-1]["energy"] in ("n/a", "0 J") or figure(lines_of(done.stderr)[-1]["energy"]) > 0
     (workdir.folder / "proc").mkdir()
     done = workdir.wattle("run", "-q", "--progress", "--", "sleep", "0.3",
-                       env={"WATTLE_SYSFS": str(workdir.tree("sys", {"x": ""})), "WATTLE_PROCFS": str(workdir.folder / "proc")})
+                          env={"WATTLE_SYSFS": str(workdir.tree("sys", {"x": ""})),
+                               "WATTLE_PROCFS": str(workdir.folder / "proc")})
     assert " n/a, n/a" in done.stderr, done.stderr
 
 
 @test
 def forecast(workdir):
     """steps with a known total: remaining time and energy with intervals, and none when all are done"""
-    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--step", "inner", "--steps", "600", "--", SPANNER,
-                       "pulse", "3.3")
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--step", "inner", "--steps", "600", "--",
+                          SPANNER,
+                          "pulse", "3.3")
     lines = lines_of(done.stderr)
     steps = [int(line["steps"]) for line in lines]
     assert steps == sorted(steps) and steps[0] > 20 and {line["all"] for line in lines} == {"600"}, done.stderr
@@ -139,8 +142,9 @@ def forecast(workdir):
         assert low_s <= left_s <= high_s, line[0]
         assert low_s * 0.8 < elapsed_s / n * (600 - n) < high_s * 1.25, line[0]
         assert line["more"], f"energy to go is missing: {line[0]}"
-    enough = workdir.wattle("run", "-q", "-o", "enough.sqlite", "--progress", "--step", "inner", "--steps", "5", "--", SPANNER,
-                         "pulse", "1.2")
+    enough = workdir.wattle("run", "-q", "-o", "enough.sqlite", "--progress", "--step", "inner", "--steps", "5", "--",
+                            SPANNER,
+                            "pulse", "1.2")
     assert "to go" not in enough.stderr and not lines_of(enough.stderr)[0]["time"], enough.stderr
 
 
@@ -149,14 +153,16 @@ def steps_of_what(workdir):
     """--steps without --step: a warning that names what is missing, and the run is measured"""
     done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--steps", "5", "--", "true")
     assert done.returncode == 0 and done.stderr.count("\n") == 1 and "--step NAME" in done.stderr, done
-    assert not workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--disable-logs", "--steps", "5", "--", "true").stderr
+    assert not workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--disable-logs", "--steps", "5", "--",
+                              "true").stderr
 
 
 @test
 def steps_of_a_file(workdir):
     """steps in gpu_tracker's file: forecast as well"""
-    done = workdir.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
-                       "run.sqlite", "--", "/usr/bin/python3", "-c", FILE_STEPS, "55", "0.1")
+    done = workdir.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv",
+                          "-o",
+                          "run.sqlite", "--", "/usr/bin/python3", "-c", FILE_STEPS, "55", "0.1")
     forecasts = [line for line in lines_of(done.stderr) if line["time"]]
     assert forecasts, done.stderr
     for line in forecasts:
@@ -168,8 +174,9 @@ def steps_of_a_file(workdir):
 def steps_of_a_fifo(workdir):
     """FIFO without a writer in place of gpu_tracker's file: does not block"""
     os.mkfifo(workdir.folder / "s.csv")
-    done = workdir.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
-                       "run.sqlite", "--", "sleep", "1.2")
+    done = workdir.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv",
+                          "-o",
+                          "run.sqlite", "--", "sleep", "1.2")
     assert done.returncode == 0 and "s.csv is not a regular file" in done.stderr, done
     assert "step 0/100" in done.stderr, done
 
@@ -257,8 +264,9 @@ def progress_without_reader(workdir):
     except BlockingIOError:
         pass
     os.set_blocking(write_end, True)
-    process = workdir.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--progress", "--", "sh", "-c", "exec 2>&-; sleep 2.2; exit 7",
-                         stderr=write_end)
+    process = workdir.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--progress", "--", "sh", "-c",
+                            "exec 2>&-; sleep 2.2; exit 7",
+                            stderr=write_end)
     assert process.wait(timeout=20) == 7
     os.close(write_end)
     os.close(read_end)

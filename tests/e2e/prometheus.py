@@ -24,8 +24,9 @@ def node_exporter(workdir):
     environment, _ = powercap(workdir, *ZONES)
     _, path = textfile(workdir, "--cgroups", 5, env=environment)
     port = free_port()
-    workdir.start("--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={workdir.folder}",
-               f"--web.listen-address=127.0.0.1:{port}", program=exporter, stderr=subprocess.DEVNULL)
+    workdir.start("--collector.disable-defaults", "--collector.textfile",
+                  f"--collector.textfile.directory={workdir.folder}",
+                  f"--web.listen-address=127.0.0.1:{port}", program=exporter, stderr=subprocess.DEVNULL)
     text = wait_until(lambda: get(port, "/metrics"), "node_exporter's figures").decode()
     assert "node_textfile_scrape_error 0" in text and "wattle_energy_joules_total{" in text, text[-2000:]
     assert "process_cpu_seconds_total" in text and "wattle_self_cpu_seconds_total" in text

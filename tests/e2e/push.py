@@ -14,7 +14,8 @@ from store_fixture import columns_of, made, same_counts, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
 NO_LOCKS = BUILD / "tests/fakes/libno_locks.so"
-LONG = dataclasses.replace(synthetic_runs.KINDS["eight_gpus"], times=3, steps=30)  # 44,000 rows; blocks too rare to be deconvolved
+LONG = dataclasses.replace(synthetic_runs.KINDS["eight_gpus"], times=3,
+                           steps=30)  # 44,000 rows; blocks too rare to be deconvolved
 
 
 def push(workdir, server, path="run.sqlite", *options, status=0, **how):
@@ -228,7 +229,8 @@ def no_locks(workdir):
 def growing(workdir):
     """run pushed repeatedly while it grows: stored rows are final, and at the end each is there once"""
     with fresh() as server:
-        running = workdir.start("run", "-q", "--per-process", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sh", "-c",
+        running = workdir.start("run", "-q", "--per-process", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite",
+                                "--", "sh", "-c",
                              f"for i in 1 2 3 4; do {SPANNER} nested; {SPANNER} flood 2 2000 0.5 >s; sleep 0.2; done")
         wait_until(lambda: (workdir.folder / "run.sqlite").exists(), "a run file")
         seen = []
@@ -247,7 +249,8 @@ def growing(workdir):
 def recorder_died(workdir):
     """run of a killed recorder with its spool: pushed completely; later segments are added"""
     with fresh() as server:
-        recording = workdir.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--", SPANNER, "flood", 4, 30000, 20)
+        recording = workdir.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--", SPANNER, "flood", 4, 30000,
+                                  20)
         spool = workdir.folder / "run.sqlite-spans"
         wait_until(lambda: spool.exists() and spool.stat().st_size > 4_000_000, "a spool")
         push(workdir, server)

@@ -130,7 +130,8 @@ def summary_after_a_run(workdir):
         lines = workdir.wattle("run", "-o", name, "--", BURNER, "cpu", "0.3").stderr.splitlines()
         assert 4 < len(lines) <= 20 and max(map(len, lines)) <= 80, lines
         assert lines[-1].startswith("  More: wattle report "), lines
-    words = workdir.wattle("run", "--overwrite", "-o", "my run.sqlite", "--", "true").stderr.splitlines()[-1].split("More: wattle ")[1]
+    words = workdir.wattle("run", "--overwrite", "-o", "my run.sqlite", "--",
+                           "true").stderr.splitlines()[-1].split("More: wattle ")[1]
     assert workdir.wattle(*shlex.split(words)).returncode == 0, words
 
 
@@ -149,7 +150,8 @@ def sections_of_the_text(workdir):
     assert text["ranks"] == "  ranks: no data in this run\n", text["ranks"]
     everything = workdir.wattle("report", "run.sqlite", "--all").stdout
     assert text["attributed-energy"] in everything and "Not shown" not in everything
-    for options, said in ((("--section", "gpu"), "did you mean 'gpus'"), (("--all", "--format", "json"), "--section and --all")):
+    for options, said in ((("--section", "gpu"), "did you mean 'gpus'"),
+                          (("--all", "--format", "json"), "--section and --all")):
         done = workdir.wattle("report", "run.sqlite", *options)
         assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1, done
 

@@ -64,7 +64,8 @@ def read_and_written_bytes(workdir):
     script = "f = open('data', 'wb'); f.write(b'x' * 20_000_000); f.flush(); import os; os.fsync(f.fileno())"
     report, _ = workdir.report("--", sys.executable, "-c", script)
     with open("/proc/self/mountinfo") as mounts:
-        on_tmpfs = any(" - tmpfs " in line and str(workdir.folder).startswith(line.split()[4]) and line.split()[4] != "/"
+        on_tmpfs = any(" - tmpfs " in line and str(workdir.folder).startswith(line.split()[4])
+                       and line.split()[4] != "/"
                        for line in mounts)
     if not on_tmpfs:
         assert report["memory"]["written_bytes"] >= 20 * MB, report["memory"]

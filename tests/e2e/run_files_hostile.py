@@ -17,7 +17,8 @@ READERS = [("report", "bad.sqlite"), ("blocks", "bad.sqlite"), ("export", "bad.s
 
 
 def good_file(workdir):
-    done = workdir.wattle("run", "-q", "--disable-logs", "--overwrite", "-o", "good.sqlite", "-i", "20ms", "--", SPANNER, "pulse", 0.3)
+    done = workdir.wattle("run", "-q", "--disable-logs", "--overwrite", "-o", "good.sqlite", "-i", "20ms", "--",
+                          SPANNER, "pulse", 0.3)
     assert done.returncode == 0, done
     return workdir.folder / "good.sqlite"
 
@@ -217,7 +218,8 @@ def checked_on_insert(workdir):
 def with_spool(workdir):
     """A run whose recorder was killed while spans arrived too fast for the tables: the spool is still beside it."""
     workdir.wattle("run", "-q", "--overwrite", "-o", "good.sqlite", "--", "true")
-    process = workdir.start("run", "-q", "--overwrite", "-o", "good.sqlite", "--", BUILD / "tests/fakes/ring_liar", "cross", 20)
+    process = workdir.start("run", "-q", "--overwrite", "-o", "good.sqlite", "--", BUILD / "tests/fakes/ring_liar",
+                            "cross", 20)
     spool = workdir.folder / "good.sqlite-spans"
     wait_until(lambda: spool.exists() and spool.stat().st_size > 1 << 20, "a spool")
     child = process.pid
@@ -397,7 +399,8 @@ def live_run_of_another_user(workdir):
         raise Skip("another user needs root")
     wattle, _ = workdir.for_everybody()
     path = workdir.folder / "run.sqlite"
-    recorder = workdir.start("run", "-q", "-i", "50ms", "-o", path, "--", "sleep", "3", program=wattle, user=NOBODY, group=NOBODY)
+    recorder = workdir.start("run", "-q", "-i", "50ms", "-o", path, "--", "sleep", "3", program=wattle, user=NOBODY,
+                             group=NOBODY)
     wait_until(path.exists, "the run file")
     found = []
     while recorder.poll() is None:

@@ -111,7 +111,8 @@ def server_away(workdir):
     with fresh() as server:
         url = server.url()
         server.stop()
-        done = workdir.wattle("run", "--store", url, "--store-wait", "300ms", "-o", "a run.sqlite", "--", SPANNER, "nested")
+        done = workdir.wattle("run", "--store", url, "--store-wait", "300ms", "-o", "a run.sqlite", "--", SPANNER,
+                              "nested")
         assert done.returncode == 0 and done.stderr.count("send the rest with: wattle push ") == 1, done.stderr
         command = shlex.split(done.stderr.split("send the rest with: wattle ")[1].splitlines()[0])
         left = workdir.folder / "a run.sqlite"
@@ -179,7 +180,8 @@ def recorder_killed(workdir):
 def terminal_signals(workdir):
     """Ctrl-C: ends the command as usual; the uploader still sends the rest"""
     with fresh() as server:
-        recording = workdir.start("run", "--store", server.url(), "-o", "run.sqlite", "--", "sleep", "30", start_new_session=True)
+        recording = workdir.start("run", "--store", server.url(), "-o", "run.sqlite", "--", "sleep", "30",
+                                  start_new_session=True)
         wait_until(lambda: rows_of(server) > 3, "rows")
         os.killpg(recording.pid, signal.SIGINT)
         finished(workdir, server, recording, status=130)
@@ -219,8 +221,9 @@ def no_library(workdir):
         raise Skip("hiding libpq needs root")
     hide = "; ".join(f"mount --bind /dev/null {path.resolve()}" for path in libraries)
     for options, status in ((["--store", "postgresql:///db"], 125), ([], 0)):
-        done = workdir.wattle("-m", "sh", "-c", f'{hide}; exec "$@"', "sh", WATTLE, "run", "-q", *options, "--", "touch", "here",
-                           program=shutil.which("unshare"))
+        done = workdir.wattle("-m", "sh", "-c", f'{hide}; exec "$@"', "sh", WATTLE, "run", "-q", *options, "--",
+                              "touch", "here",
+                              program=shutil.which("unshare"))
         assert done.returncode == status, (options, done)
         if status:
             assert "libpq5" in done.stderr and not list(workdir.folder.iterdir()), done.stderr

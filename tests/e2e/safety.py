@@ -45,7 +45,8 @@ def killed_recorder(workdir):
 def appended_after_a_kill(workdir):
     """interrupted run: can be appended to; the report counts both segments and is not complete"""
     process = workdir.start("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", "echo $$ > pid; exec sleep 20")
-    wait_until(lambda: (workdir.folder / "pid").exists() and (workdir.folder / "pid").read_text(), "the command's start")
+    wait_until(lambda: (workdir.folder / "pid").exists() and (workdir.folder / "pid").read_text(),
+               "the command's start")
     wait_until(lambda: workdir.rows("select count(*) from sample")[0][0] > 8, "samples in the file")
     first_s = workdir.rows("select (max(t_ns) - min(t_ns)) / 1e9 from sample")[0][0]
     process.kill()
@@ -139,7 +140,8 @@ def removed_folder(workdir):
 def report_that_cannot_be_written(workdir):
     """--json to a path that is gone in the end: reported, and the status is the command's"""
     (workdir.folder / "out").mkdir()
-    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--json", "out/r.json", "--", "sh", "-c", "rmdir out; exit 7")
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--json", "out/r.json", "--", "sh", "-c",
+                          "rmdir out; exit 7")
     assert done.returncode == 7 and "out/r.json" in done.stderr, done
 
 
@@ -200,7 +202,8 @@ def appended_under_a_readers_lock(workdir):
     assert workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true").returncode == 0
     lock = workdir.folder / "run.sqlite-lock"
     with locked_by_a_reader(workdir.folder / "run.sqlite"):
-        process = workdir.start("run", "-q", "--append", "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1")
+        process = workdir.start("run", "-q", "--append", "-o", "run.sqlite", "--", "sh", "-c",
+                                ": > began; exec sleep 1")
         wait_until((workdir.folder / "began").exists, "the second segment")
         assert lock.stat().st_mode & 0o777 == 0o600
         for option in ("--append", "--overwrite"):
@@ -278,8 +281,9 @@ def few_descriptors(workdir):
 def short_files_only(workdir):
     """ulimit -f: a run file that cannot be created is reported; one that cannot grow does not affect the command"""
     def limited(blocks, script):
-        return workdir.finish(workdir.start("-c", f"ulimit -f {blocks}; exec '{WATTLE}' run -o run.sqlite -i 1ms -- sh -c '{script}'",
-                                      program="/bin/bash"))
+        return workdir.finish(workdir.start("-c",
+                                            f"ulimit -f {blocks}; exec '{WATTLE}' run -o run.sqlite -i 1ms -- sh -c '{script}'",
+                                            program="/bin/bash"))
     done = limited(40, "echo started")
     assert done.returncode == 125 and "run.sqlite" in done.stderr and not done.stdout, done
     done = limited(100, "sleep 1; grep SigIgn /proc/self/status; exit 7")
@@ -340,8 +344,9 @@ def unprivileged(workdir):
     if os.geteuid() != 0:
         raise Skip("only root can become another user")
     wattle, burner = workdir.for_everybody()
-    done = workdir.finish(workdir.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", burner, "children", "300", "2",
-                                  program=wattle, user=NOBODY, group=NOBODY))
+    done = workdir.finish(workdir.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", burner, "children", "300",
+                                        "2",
+                                        program=wattle, user=NOBODY, group=NOBODY))
     expected_values, _, rest = done.stdout.partition("\n")
     expected_values, cpu = json.loads(expected_values), json.loads(rest)["cpu"]
     near(cpu["target_cpu_s"], expected_values["self_cpu_s"] + expected_values["children_cpu_s"], relative=0.01)

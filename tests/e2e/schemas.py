@@ -66,7 +66,8 @@ def machine(workdir, name):
     """The environment that selects a recorded machine, with the fake NVML where it has NVIDIA GPUs."""
     tree = TESTS / "machines" / name
     cards = tree / "nvml.cards"
-    return {"WATTLE_SYSFS": str(tree / "sys"), "WATTLE_PROCFS": str(tree / "proc"), "WATTLE_STATE": str(workdir.folder / "state"),
+    return {"WATTLE_SYSFS": str(tree / "sys"), "WATTLE_PROCFS": str(tree / "proc"),
+            "WATTLE_STATE": str(workdir.folder / "state"),
             "WATTLE_ROCM_SMI": "/nonexistent", "WATTLE_NVML": str(FAKE_NVML) if cards.exists() else "/nonexistent",
             "WATTLE_FAKE_NVML": str(cards), "CUDA_VISIBLE_DEVICES": None}
 
@@ -145,9 +146,11 @@ def stored_jobs(workdir):
         synthetic_jobs.make(WATTLE, folder, kind)
         job = document(workdir, "job", "report", folder, "--format", "json")
         assert len(job["ranks"]) > 1, kind
-    rank = document(workdir, "report", "report", sorted((workdir.folder / "plain").glob("*.sqlite"))[0], "--format", "json")
+    rank = document(workdir, "report", "report", sorted((workdir.folder / "plain").glob("*.sqlite"))[0], "--format",
+                    "json")
     assert rank["job"]["rank"] is not None, rank["job"]
-    document(workdir, "compare", "compare", f"a={workdir.folder / 'plain'}", f"b={workdir.folder / 'dead'}", "--format", "json")
+    document(workdir, "compare", "compare", f"a={workdir.folder / 'plain'}", f"b={workdir.folder / 'dead'}", "--format",
+             "json")
 
 
 @test
@@ -161,7 +164,8 @@ def recorded_runs(workdir):
     check("report", (workdir.folder / "blind.json").read_text())
     recorder = workdir.start("run", "-q", "-o", "killed.sqlite", "-i", "20ms", "--", "sleep", "30")
     killed = workdir.folder / "killed.sqlite"
-    wait_until(lambda: killed.exists() and workdir.rows("select count(*) > 3 from sample", "killed.sqlite")[0][0], "samples")
+    wait_until(lambda: killed.exists() and workdir.rows("select count(*) > 3 from sample", "killed.sqlite")[0][0],
+               "samples")
     command = next(pid for pid in children_of(recorder.pid) if command_of(pid).startswith("sleep"))
     recorder.kill()
     recorder.wait()
@@ -211,8 +215,9 @@ def limits(workdir):
 def a_limit_for_each(workdir):
     """a search for the best limit of each of two GPUs"""
     tune_fixture.put(workdir, tune_fixture.CARD, tune_fixture.CARD)
-    found, _ = tune_fixture.tune(workdir, "--each", "--caps", 3, "--step", "step", "--", *tune_fixture.WORK, "--gpus", "0,1",
-                              device="gpus")
+    found, _ = tune_fixture.tune(workdir, "--each", "--caps", 3, "--step", "step", "--", *tune_fixture.WORK, "--gpus",
+                                 "0,1",
+                                 device="gpus")
     check("cap-tune-list", json.dumps(found))
 
 
@@ -246,10 +251,10 @@ def live_view(workdir):
     blind = {"WATTLE_SYSFS": str(workdir.tree("nothing", {})), "WATTLE_NVML": "/nonexistent"}
     for env, options in ((machine(workdir, "nvidia-server") | {"WATTLE_PROCFS": None}, ()), (blind, ("--pid", "1"))):
         server = Server(workdir, "--interval", "200ms", *options, env=env)
-        wait_until(lambda: server.now()["look"] > 2, "the third sample")
-        assert "trail" not in check("now", server.ask("/now.json")[2])
-        trail = check("now", server.ask("/now.json?trail=1")[2])["trail"]
-        assert len(trail["unix_s"]) > 2 and ("target_w" in trail) == bool(options), trail.keys()
+        wait_until(lambda: server.now()["sample"] > 2, "the third sample")
+        assert "history" not in check("now", server.ask("/now.json")[2])
+        history = check("now", server.ask("/now.json?history=1")[2])["history"]
+        assert len(history["unix_s"]) > 2 and ("target_w" in history) == bool(options), history.keys()
         server.process.terminate()
         server.process.wait()
 

@@ -69,7 +69,7 @@ def no_powercap(workdir):
 def root_only(workdir):
     """counters readable by root only: one command for all of them until the next boot, and a permanent one"""
     if os.geteuid() != 0:
-        raise Skip("only root can be refused as somebody else")
+        raise Skip("needs root, to be refused as another user")
     env = machine(workdir, "metal", ["package-0", "package-1"])
     files = [pathlib.Path(env["WATTLE_SYSFS"], f"class/powercap/intel-rapl:{i}/energy_uj") for i in range(2)]
     for file in files:
@@ -174,12 +174,14 @@ def calibrate_gpu(workdir, *command, options=("--supply-efficiency", "92±1"), z
     (workdir.folder / "template").write_text(CARD)
     (workdir.folder / "cards").write_text(CARD.replace("WATTS", "40000"))
     with open(workdir.folder / "meter.csv", "wb") as file:
-        workdir.start("-c", WALL.replace("\\\\", "\\"), workdir.folder, program=sys.executable, stdout=file, preexec_fn=run_first)
+        workdir.start("-c", WALL.replace("\\\\", "\\"), workdir.folder, program=sys.executable, stdout=file,
+                      preexec_fn=run_first)
         wait_until(lambda: (workdir.folder / "meter.csv").read_text().count("\n") > 3, "the meter")
         env = {**simulate(workdir, "sim", *zones), **cards_of(workdir.folder / "cards"),
                "WATTLE_STATE": str(workdir.folder / "state")}
-        return workdir.wattle("sensors", "--calibrate-gpu", 0, "--wall-meter", "meter.csv", "--seconds", 1, *options, "--",
-                           *command, env=env)
+        return workdir.wattle("sensors", "--calibrate-gpu", 0, "--wall-meter", "meter.csv", "--seconds", 1, *options,
+                              "--",
+                              *command, env=env)
 
 
 @test

@@ -123,12 +123,13 @@ def careful(workdir):
 def refused_files(workdir):
     """unreadable file: listed with its mode, empty in the copy"""
     if os.geteuid() != 0:
-        raise Skip("only root can be refused as somebody else")
+        raise Skip("needs root, to be refused as another user")
     env = machine(workdir, "metal", ["package-0"])
     counter = "class/powercap/intel-rapl:0/energy_uj"
     pathlib.Path(env["WATTLE_SYSFS"], counter).chmod(0o400)
     wattle, _ = workdir.for_everybody()
-    done = workdir.finish(workdir.start("sensors", "--capture", "copy", program=wattle, env=env, user=NOBODY, group=NOBODY))
+    done = workdir.finish(workdir.start("sensors", "--capture", "copy", program=wattle, env=env, user=NOBODY,
+                                        group=NOBODY))
     assert done.returncode == 0, done
     copy = workdir.folder / "copy"
     assert (copy / "unreadable").read_text() == f"sys/{counter}\t0400\tPermission denied\n"

@@ -97,7 +97,8 @@ def attribution_active(workdir):
     assert workdir.rows("select idle_w from device where name = 'package-0'") == [(None,)]
     row = row_of(doctor(workdir, state)[0], "powercap", "package-0")
     near(row["idle_w"], 20, relative=0.01)
-    assert row["idle_date"] == date and f"Idle power, measured {date[:10]}" in workdir.wattle("sensors", env=state).stdout
+    assert row["idle_date"] == date and f"Idle power, measured {date[:10]}" in workdir.wattle("sensors",
+                                                                                              env=state).stdout
 
 
 @test

@@ -103,7 +103,7 @@ def who_may_ask(workdir):
     rows = [
         ("GET", "/", {}, 200),
         ("HEAD", "/metrics", {}, 200),
-        ("GET", "/now.json?trail=1", {}, 200),
+        ("GET", "/now.json?history=1", {}, 200),
         ("GET", f"http://{here}/metrics", {}, 200),
         ("GET", "http://attacker.example/metrics", {"Host": "attacker.example"}, 403),
         ("GET", "/nothing", {}, 404),
@@ -182,7 +182,7 @@ def figures(workdir):
     environment, top = powercap(workdir, *ZONES)
     server = Server(workdir, "--interval", "100ms", env={**environment, **gpus(workdir, CARDS)})
     first = server.now()
-    server.wait_for_samples(first["look"] + 25)
+    server.wait_for_samples(first["sample"] + 25)
     last = server.now()
     moved = {domain["domain"]: domain["energy_j"] - before["energy_j"]
              for domain, before in zip(last["domains"], first["domains"])}
@@ -202,7 +202,7 @@ def unknown_idle_energy(workdir):
     """unknown idle power: idle energy has no series, and is null in JSON"""
     environment, _ = powercap(workdir, *ZONES)
     server = Server(workdir, "--interval", "100ms", env=environment)
-    server.wait_for_samples(server.now()["look"] + 5)
+    server.wait_for_samples(server.now()["sample"] + 5)
     body = server.ask("/metrics")[2].decode()
     owners = set(re.findall(r'^wattle_attributed_energy_joules_total\{to="(\w+)"', body, re.MULTILINE))
     assert {"others", "wattle"} <= owners and "idle" not in owners, body
@@ -351,7 +351,7 @@ def no_growth(workdir):
     asan = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
     server = Server(workdir, "--interval", "100ms", env={"ASAN_OPTIONS": asan})
     connection = http.client.HTTPConnection(server.host, server.port, timeout=10)
-    paths = ["/", "/figures", "/now.json", "/now.json?trail=1", "/metrics", "/nothing"]
+    paths = ["/", "/figures", "/now.json", "/now.json?history=1", "/metrics", "/nothing"]
 
     def ask(times):
         for i in range(times):

@@ -44,9 +44,11 @@ def scrape(server, source, held_up_s=0):
 def attacked(workdir, kind, source, connections):
     """A server under attack, and one without."""
     env, _ = powercap(workdir, "package-0=50")
-    servers = [Server(workdir, "--interval", "100ms", "--processes", "1000", env={**env, "WATTLE_STATE": str(workdir.folder / state)})
+    servers = [Server(workdir, "--interval", "100ms", "--processes", "1000",
+                      env={**env, "WATTLE_STATE": str(workdir.folder / state)})
                for state in ("attacked", "left-alone")]
-    attacker = workdir.start(ATTACKER, kind, servers[0].host, str(servers[0].port), source, str(connections), program=sys.executable)
+    attacker = workdir.start(ATTACKER, kind, servers[0].host, str(servers[0].port), source, str(connections),
+                             program=sys.executable)
     assert attacker.stdout.readline() == b"ready\n"
     return servers
 

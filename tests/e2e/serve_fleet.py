@@ -36,13 +36,15 @@ def each_joule_in_one_row(workdir):
     assert 5 <= len(told) <= 3 + 3 + 2 and told > {"other", "none"}, told
     assert len(names_of(found, "wattle_cgroup_energy_joules_total", "cgroup")) <= 2 + 2 + 1
     everything = total(found, "wattle_energy_joules_total")
-    near(total(found, "wattle_attributed_energy_joules_total"), everything, absolute=1e-4)  # each row is rounded to a millionth
+    near(total(found, "wattle_attributed_energy_joules_total"), everything,
+         absolute=1e-4)  # each row is rounded to a millionth
     nobody = sum(total(found, "wattle_attributed_energy_joules_total", to=to) for to in ("idle", "unattributed"))
     for family in ("job", "cgroup"):
         near(total(found, f"wattle_{family}_energy_joules_total") + nobody, everything, absolute=1e-4)
     told -= {"other", "none"}
     # A job that got a row in the last sample may have used nothing since.
-    assert sum(total(found, "wattle_job_energy_joules_total", jobid=number, user="nobody", resource="cpu") for number in told) > 0
+    assert sum(total(found, "wattle_job_energy_joules_total", jobid=number, user="nobody", resource="cpu")
+               for number in told) > 0
     for number in told:
         assert total(found, "wattle_job_processes", jobid=number) == 1, (number, found)
     for process in jobs:
@@ -110,7 +112,8 @@ def two_behind_one_address(workdir):
     server.wait_for_samples(server.looks() + 3)
     for connection in pair:
         found = ask(connection)
-        assert rows(found, "wattle_job_energy_joules_total", jobid="42"), "values that one has read must be read by the other too"
+        assert rows(found, "wattle_job_energy_joules_total",
+                    jobid="42"), "values that one has read must be read by the other too"
         assert rows(found, "wattle_process_energy_joules_total", pid=str(burning.pid))
         server.wait_for_samples(server.looks() + 2)
     assert not rows(ask(pair[0]), "wattle_job_energy_joules_total", jobid="42")

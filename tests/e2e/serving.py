@@ -58,7 +58,7 @@ class Server:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def looks(self):
-        return self.now()["look"]
+        return self.now()["sample"]
 
     def wait_for_samples(self, n, seconds=20):
         wait_until(lambda: self.looks() >= n, f"look {n}", seconds)

@@ -121,7 +121,8 @@ class Slurm:
     """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node reports,
     whatever this machine has. cgroup: a Cgroup for the slurmds; None: nodes see no cgroups."""
 
-    def __init__(self, workdir, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none", cgroup=None):
+    def __init__(self, workdir, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none",
+                 cgroup=None):
         needs_slurm()
         self.cgroup = cgroup
         self.workdir, self.names = workdir, tuple(names)
@@ -337,7 +338,8 @@ def true_j(slurm, node, paths):
     """Energy of a node's package and memory from the first start to the last end of the runs in those files."""
     spans = [row for path in paths for row in asked(path, "select start_ns, end_ns from segment")]
     begin, end = min(begin for begin, _ in spans), max(end for _, end in spans)
-    return sum(expected_values.energy_j(slurm.truths[node], zone, begin, end) for zone in ("package-0", "package-0/dram"))
+    return sum(expected_values.energy_j(slurm.truths[node], zone, begin, end)
+               for zone in ("package-0", "package-0/dram"))
 
 
 def check_nodes(workdir, slurm, report, folder, relative=0.02):

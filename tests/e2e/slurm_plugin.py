@@ -110,7 +110,8 @@ def a_recorder_that_hangs(workdir):
     with Slurm(workdir, plugins=plugin(wattle=slow, ready="300ms", wait="300ms")) as slurm:
         done = slurm.run("srun", "-n2", "--wattle", "sh", "-c", "echo done; exit 4")
         assert done.returncode == 4 and done.stdout == "done\ndone\n", done
-        for words in ("not ready in time", "2 recorders of this node did not finish in time", "computing the total took too long"):
+        for words in ("not ready in time", "2 recorders of this node did not finish in time",
+                      "computing the total took too long"):
             assert words in done.stderr, (words, done.stderr)
         wait_until(lambda: slurm.on("vn0", "pgrep", "-x", "-f", "sleep 100").returncode == 1, "no process is left")
 
@@ -201,7 +202,8 @@ def cancelled(workdir):
     with Slurm(workdir, plugins=plugin()) as slurm:
         watts(slurm)
         step = slurm.start("srun", "-N2", "-n2", "--wattle", "sleep", "30")
-        wait_until(lambda: sum(map(has_samples, (workdir.folder / "wattle-1").glob("*.sqlite"))) == 2, "samples of both")
+        wait_until(lambda: sum(map(has_samples, (workdir.folder / "wattle-1").glob("*.sqlite"))) == 2,
+                   "samples of both")
         slurm.run("scancel", "1")
         done = workdir.finish(step)
         assert LINE.search(done.stderr) and "2 ranks on 2 nodes" in done.stderr, done.stderr

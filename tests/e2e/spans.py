@@ -46,7 +46,8 @@ def steps_of_the_progress(workdir):
     done = workdir.wattle(*FILE[:-1], "--progress", "--step", "inner", "--steps", "8", "--", "sh", "-c", program)
     assert ", step 4/8\n" in done.stderr, done.stderr  # four spans that end almost at once give no forecast
     rows = """printf 'process_id,code_block_name,position,timestamp\\r\\n1,"a ""b"", c",1,2.5\\r\\n' > s.csv; sleep 1.2"""
-    done = workdir.wattle(*FILE[:-1], "--progress", "--step", 'a "b", c', "--sub-tracking-file", "s.csv", "--", "sh", "-c", rows)
+    done = workdir.wattle(*FILE[:-1], "--progress", "--step", 'a "b", c', "--sub-tracking-file", "s.csv", "--", "sh",
+                          "-c", rows)
     assert ", step 1\n" in done.stderr, done.stderr
     done = workdir.wattle(*FILE[:-1], "--progress", "--step", "no such span", "--", "sh", "-c", program)
     assert "wattle: 1.0" in done.stderr and ", step 0\n" in done.stderr, done.stderr
@@ -80,7 +81,8 @@ def replaced(workdir):
 def ranges(workdir):
     """range: begins in one thread and ends in another"""
     record(workdir, "range")
-    assert workdir.rows("SELECT name, kind, close, parent FROM span WHERE kind = 'range'") == [("inner", "range", "ended", 1)]
+    assert workdir.rows("SELECT name, kind, close, parent FROM span WHERE kind = 'range'") == [("inner", "range",
+                                                                                                "ended", 1)]
 
 
 @test
@@ -168,7 +170,8 @@ def fast_recorder_killed(workdir):
         torn.truncate(spool.stat().st_size - 1000)
     jsonl = workdir.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "run.jsonl")
     assert jsonl.returncode == 0, jsonl.stderr
-    ids = [json.loads(line)["id"] for line in (workdir.folder / "run.jsonl").open() if line.startswith('{"type": "span"')]
+    ids = [json.loads(line)["id"] for line in (workdir.folder / "run.jsonl").open()
+           if line.startswith('{"type": "span"')]
     assert len(ids) == len(set(ids)) > live + 200_000, (len(ids), live)
     done = workdir.wattle("run", "-q", "--disable-logs", "--append", "-o", "run.sqlite", "--", SPANNER, "nested")
     assert done.returncode == 0, done.stderr
@@ -196,8 +199,9 @@ def replaced_file(workdir):
 @test
 def attached_other(workdir):
     """running program: has no ring for a later recorder; one run inside another has its own"""
-    done = workdir.wattle(*FILE, BUILD / "src/cli/wattle", "run", "-q", "--disable-logs", "-o", "inner.sqlite", "--", SPANNER,
-                       "nested")
+    done = workdir.wattle(*FILE, BUILD / "src/cli/wattle", "run", "-q", "--disable-logs", "-o", "inner.sqlite", "--",
+                          SPANNER,
+                          "nested")
     assert done.returncode == 0, done.stderr
     assert workdir.rows("SELECT count(*) FROM span") == [(0,)]
     assert workdir.rows("SELECT count(*) FROM span", "inner.sqlite") == [(3,)]

@@ -65,7 +65,8 @@ def a_stopped_group(workdir):
     simulator.terminate()
     simulator.wait()
     start_ns, end_ns = workdir.rows("select start_ns, end_ns from segment")[0]
-    near(report["energy"]["total_j"], expected_values.energy_j(expected_values.load(top), "package-0", start_ns, end_ns), relative=0.02)
+    near(report["energy"]["total_j"], expected_values.energy_j(expected_values.load(top), "package-0", start_ns,
+                                                               end_ns), relative=0.02)
     assert report["run"]["lost_samples"] >= 10, report["run"]
 
 
@@ -104,7 +105,8 @@ def a_stopped_command(workdir):
 @test
 def stopped_before_it_ends(workdir):
     """only wattle is stopped while its command ends: the end is detected afterwards, the status is the command's"""
-    process = workdir.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sh", "-c", "sleep 0.5; exit 9")
+    process = workdir.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sh", "-c",
+                            "sleep 0.5; exit 9")
     command = child_of(process.pid)
     wait_until(lambda: b"(sh)" in open(f"/proc/{command}/stat", "rb").read(), "the shell")
     process.send_signal(signal.SIGSTOP)
@@ -118,8 +120,9 @@ def stopped_before_it_ends(workdir):
 def a_signal_to_the_group(workdir):
     """SIGTERM and SIGINT to the whole group, as `timeout` and `kill -- -PID` send them: the run ends and is complete"""
     for number in (signal.SIGTERM, signal.SIGINT):
-        process = workdir.start("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--", BURNER, "cpu",
-                             "20", start_new_session=True)
+        process = workdir.start("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--", BURNER,
+                                "cpu",
+                                "20", start_new_session=True)
         command = child_of(process.pid)
         wait_until(lambda: burns(command), "the burner")
         time.sleep(0.3)
@@ -135,7 +138,8 @@ def the_stop_key(workdir):
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(workdir.folder)
-        os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"], {**workdir.environment, "TERM": "dumb", "PS1": "$ "})
+        os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"],
+                  {**workdir.environment, "TERM": "dumb", "PS1": "$ "})
     shown = b""
 
     def see(words, typed=None):

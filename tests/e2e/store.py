@@ -233,7 +233,8 @@ def migrated(workdir):
         assert server.value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'device_sample'::regclass AND attname = "
                             "'sm_clock_mhz' AND NOT attisdropped") == 1
         server.run("ALTER TABLE recording DROP COLUMN label")
-        assert "its owner must run `wattle store init" in wattle(workdir, "list", "--store", server.url(), status=1).stderr
+        assert "its owner must run `wattle store init" in wattle(workdir, "list", "--store", server.url(),
+                                                                 status=1).stderr
         made_run(workdir, server, "segments")
         server.run("UPDATE wattle_schema SET version = 9, compatible = 9")
         for arguments in (("push", "segments.sqlite", server.url()), ("list", "--store", server.url()),
@@ -319,12 +320,14 @@ def listed(workdir):
         assert [row["job"] for row in job] == [expected_values["job_id"]] * expected_values["n_files"]
         assert {row["rank"] for row in job} == {int(rank) for rank in expected_values["ranks"]}
         user = job[0]["user"]
-        assert len(json.loads(wattle(workdir, "list", "--store", url, "--user", user, "--json").stdout)) == expected_values["n_files"]
+        assert len(json.loads(wattle(workdir, "list", "--store", url, "--user", user,
+                                     "--json").stdout)) == expected_values["n_files"]
         assert json.loads(wattle(workdir, "list", "--store", url, "--user", "nobody'", "--json").stdout) == []
         for times, n in ((("--since", "1970-01-01"), len(rows)), (("--until", "1970-01-02"), 0),
                          (("--since", "1s"), 0), (("--until", "1s"), len(rows))):
             assert len(json.loads(wattle(workdir, "list", "--store", url, *times, "--json").stdout)) == n, times
-        assert len(json.loads(wattle(workdir, "list", "plain", "--job", expected_values["job_id"], "--json").stdout)) == expected_values["n_files"]
+        assert len(json.loads(wattle(workdir, "list", "plain", "--job", expected_values["job_id"],
+                                     "--json").stdout)) == expected_values["n_files"]
         assert json.loads(wattle(workdir, "list", "plain", "--job", "17", "--json").stdout) == []
         text = wattle(workdir, "list", "--store", url).stdout.splitlines()
         names = [line.split()[0] for line in text]
@@ -366,13 +369,15 @@ def pruned(workdir):
         assert {table: server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{young}'") for table in BIG} == young_rows
         assert "0 days in 0 partitions" in wattle(workdir, "prune", "--store", server.url(), "--older", "90d").stdout
         # A continued run reports that its earlier days are missing.
-        assert not [text for text in report(workdir, "--store", server.url(), "--run", young)["warnings"] if "pruned" in text]
+        assert not [text for text in report(workdir, "--store", server.url(), "--run", young)["warnings"]
+                    if "pruned" in text]
         for table in ("sample", "device_sample"):
             server.run(f"DELETE FROM {table} WHERE run_id = '{young}' AND t_ns < (SELECT avg(t_ns) FROM {table} WHERE "
                        f"run_id = '{young}')")
         gone = young_rows["sample"] - server.value(f"SELECT count(*) FROM sample WHERE run_id = '{young}'")
         told = report(workdir, "--store", server.url(), "--run", young)["warnings"]
-        assert any(f"{gone} of {young_rows['sample']} samples were pruned from the store" in str(text) for text in told), told
+        assert any(f"{gone} of {young_rows['sample']} samples were pruned from the store" in str(text)
+                   for text in told), told
         # Pruned runs can be sent again: they are new to the store.
         wattle(workdir, "push", "training.sqlite", server.url())
         assert server.value(f"SELECT count(*) FROM sample WHERE run_id = '{old}'") > 0
@@ -424,10 +429,11 @@ STATISTICS = ("p95_s", "active_s", "self_time_s", "cpu_s")
 def thinned(workdir):
     """long job: a part of the samples is read; its energy stays within the stated errors, from the store and from files"""
     with Server() as server:
-        job = dataclasses.replace(synthetic_jobs.KINDS["plain"], per_node=2, gpus=2, times=420, is_even=True)  # over 100,000 spans
+        job = dataclasses.replace(synthetic_jobs.KINDS["plain"], per_node=2, gpus=2, times=420,
+                                  is_even=True)  # over 100,000 spans
         expected_values = made_job(workdir, server, job, "long")
         stored = ("--store", server.url(), "--job", expected_values["job_id"])
-        whole, part, here = report(workdir, *stored, "--full"), report(workdir, *stored), report(workdir, "long")
+        whole, part, here = report(workdir, *stored, "--all-samples"), report(workdir, *stored), report(workdir, "long")
         assert not whole["job"]["read_every_s"], whole["job"]
         for said in (part, here):
             assert said["job"]["read_every_s"] >= 1, said["job"]

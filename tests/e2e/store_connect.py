@@ -69,7 +69,8 @@ def passwords(workdir):
         made(workdir, "short")
         url = server.url(user="guest")
         told(push(workdir, url, status=1), "no password", "~/.pgpass")
-        told(push(workdir, url, status=1, env={"PGPASSWORD": "wrong"}), 'password authentication failed for user "guest"')
+        told(push(workdir, url, status=1, env={"PGPASSWORD": "wrong"}),
+             'password authentication failed for user "guest"')
         push(workdir, url, env={"PGPASSWORD": "open sesame"})
         secrets = workdir.folder / "pgpass"
         secrets.write_text("*:*:*:guest:open sesame\n")
@@ -85,8 +86,9 @@ def refused_by_server(workdir):
         made(workdir, "short")
         told(push(workdir, server.url(user="nobody"), status=1), 'role "nobody" does not exist')
         told(push(workdir, server.url(database="nothing"), status=1), 'database "nothing" does not exist')
-        done = workdir.wattle("run", "-q", "--store-wait", "1h", "--store", server.url(database="nothing"), "-o", "other.sqlite",
-                           "--", SPANNER, "nested")
+        done = workdir.wattle("run", "-q", "--store-wait", "1h", "--store", server.url(database="nothing"), "-o",
+                              "other.sqlite",
+                              "--", SPANNER, "nested")
         assert done.returncode == 0 and "wattle push other.sqlite" in done.stderr, done
 
 

@@ -93,7 +93,8 @@ class SyntheticData:
 
     def expected_of_all(self):
         times, expected_values = self.plan.times, self.expected_values
-        return {**expected_values, "n_samples": expected_values["n_samples"] * times, "n_spans": expected_values["n_spans"] * times,
+        return {**expected_values, "n_samples": expected_values["n_samples"] * times,
+                "n_spans": expected_values["n_spans"] * times,
                 "length_s": expected_values["length_s"] + (times - 1) * self.plan.n_samples * self.plan.interval_ns / 1e9,
                 "energy_j": {name: energy_j * times for name, energy_j in expected_values["energy_j"].items()}}
 

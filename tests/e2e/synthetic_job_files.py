@@ -182,8 +182,9 @@ def write(template, path, recording):
 
 def repeat(file, recording):
     job = recording.job
-    synthetic_runs.repeat(file, types.SimpleNamespace(n_samples=len(recording.ticks), interval_ns=int(job.interval_s * 1e9),
-                                                 times=job.times, devices=recording.machine.devices))
+    synthetic_runs.repeat(file, types.SimpleNamespace(n_samples=len(recording.ticks),
+                                                      interval_ns=int(job.interval_s * 1e9),
+                                                      times=job.times, devices=recording.machine.devices))
     if any(name == "energy_raw_uj" for _, name, *_ in file.execute("pragma table_info(device_sample)")):
         file.execute("update device_sample set energy_raw_uj = null where t_ns > ?",
                      (recording.t_ns(recording.work.start_s),))

@@ -76,7 +76,8 @@ class Job:
 KINDS = {
     "plain": Job("two nodes with four ranks and GPUs each"),
     "takeover": Job("two ranks that read a node's sensors are killed, another one takes over", dead={0: 4.0, 1: 7.0}),
-    "wraps": Job("a reader is killed, and the counters wrap before another one takes over", dead={0: 4.0, 1: 7.0}, wrap_in_gap=True,
+    "wraps": Job("a reader is killed, and the counters wrap before another one takes over", dead={0: 4.0, 1: 7.0},
+                 wrap_in_gap=True,
                  range_uj=1_500_000_000),
     "many_wraps": Job("counters that wrap every few seconds", range_uj=700_000_000, dead={0: 4.03}),
     "overlap": Job("two ranks read at the same time for three seconds", dead={0: 6.0}, overlap_s=3.0),
@@ -244,7 +245,8 @@ def scale(expected_values, factor, keys=("energy_j", "total_j", "cpu_s")):
 def expected_of(job, machines, works):
     machine_of = {node: machine for machine in machines for node in machine.nodes}
     recorded = [w for w in works if w.is_recorded and not w.is_outer]
-    ranks = {rank: expected_of_rank([w for w in recorded if w.rank == rank], machine_of[rank // job.per_node], job.times)
+    ranks = {rank: expected_of_rank([w for w in recorded if w.rank == rank], machine_of[rank // job.per_node],
+                                    job.times)
              for rank in sorted({w.rank for w in recorded})}
     nodes = {job.node_name(machine.nodes[0]): expected_of_domains(machine) for machine in machines}
     totals = {name: added(d["energy_j"] for d in domains.values()) for name, domains in nodes.items()}
@@ -256,7 +258,8 @@ def expected_of(job, machines, works):
     if job.times == 1:
         return expected_values
     n = len(works[0].ticks(job.interval_s))
-    expected_values = scale(expected_values, (job.times - 1) * n / (n - 1) + 1)  # the interval between two rounds is as long as any other
+    expected_values = scale(expected_values,
+                            (job.times - 1) * n / (n - 1) + 1)  # the interval between two rounds is as long as any other
     for rank in expected_values["ranks"].values():
         rank["duration_s"] = (n * job.times - 1) * job.interval_s
         rank["end_s"] = rank["start_s"] + rank["duration_s"]

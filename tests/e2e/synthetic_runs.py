@@ -75,7 +75,8 @@ SERVER = [PACKAGE, DRAM, gpu(0)]
 EIGHT = [PACKAGE, PACKAGE_1, DRAM, *map(gpu, range(8))]
 KINDS = {
     "training": Plan("two minutes of training on one GPU", SERVER, 1_200, steps=160),
-    "slower": Plan("two minutes of training with a limit of 500 W: slower, less energy", SERVER, 1_500, steps=160, cap_w=500,
+    "slower": Plan("two minutes of training with a limit of 500 W: slower, less energy", SERVER, 1_500, steps=160,
+                   cap_w=500,
                    gpu_scale=0.62),
     "no_gpu": Plan("a server without a GPU, estimated by the load model", [MODEL], 600),
     "no_energy": Plan("a machine without energy sensors", [], 600),

@@ -207,7 +207,8 @@ class Tmux:
 
     def __init__(self, workdir, columns, rows, *arguments, env=None):
         self.words = ["tmux", "-L", f"wattle-{os.getpid()}-{columns}", "-f", "/dev/null"]
-        self.environment = {**workdir.environment, "LC_ALL": "C.UTF-8", "TMUX_TMPDIR": str(workdir.folder), "TERM": "xterm",
+        self.environment = {**workdir.environment, "LC_ALL": "C.UTF-8", "TMUX_TMPDIR": str(workdir.folder),
+                            "TERM": "xterm",
                             **(env or {})}
         self.environment.pop("TMUX", None)
         self.done = workdir.folder / "status"

@@ -30,7 +30,8 @@ def made(workdir, kind):
     synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", plan)
     report = workdir.wattle("report", f"{kind}.sqlite", "--format", "json")
     assert report.returncode == 0, report.stderr
-    return sqlite3.connect(workdir.folder / f"{kind}.sqlite"), json.loads(report.stdout), export(workdir, f"{kind}.sqlite")
+    return sqlite3.connect(workdir.folder / f"{kind}.sqlite"), json.loads(report.stdout), export(workdir,
+                                                                                                 f"{kind}.sqlite")
 
 
 def lie_inside_each_other(slices):
@@ -353,7 +354,8 @@ def perfetto_agrees(workdir):
     traces = {kind: made(workdir, kind)[2] for kind in kinds}
     slices = "select ts, dur, slice.name, extract_arg(arg_set_id, 'debug.span') as span from slice"
     counters = "select ts, value, name, unit from counter join counter_track on counter_track.id = track_id"
-    answers = perfetto.ask([(workdir.folder / f"{kind}.sqlite.pftrace", [COMPLAINTS, slices, counters]) for kind in kinds])
+    answers = perfetto.ask([(workdir.folder / f"{kind}.sqlite.pftrace", [COMPLAINTS, slices, counters])
+                            for kind in kinds])
     for kind, (complaints, slices, values) in zip(kinds, answers):
         trace = traces[kind]
         assert complaints == [], f"{kind}: {complaints}"

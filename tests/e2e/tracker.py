@@ -1,4 +1,4 @@
-"""The tracker of include/wattle.h in C programs: programs/tracker.c performs one act in each run."""
+"""The tracker of include/wattle.h in C programs: each run of programs/tracker.c is one scenario."""
 import csv
 import errno
 import json
@@ -301,7 +301,8 @@ def installed_elsewhere(workdir):
     folder = workdir.folder / "bin"
     folder.mkdir()
     shutil.copy2(BUILD / "src/cli/wattle", folder / "wattle")
-    acted = Acted(workdir, "usage", env={"LD_LIBRARY_PATH": str(workdir.folder), "PATH": f"/nowhere::{folder}:/usr/bin"})
+    acted = Acted(workdir, "usage", env={"LD_LIBRARY_PATH": str(workdir.folder),
+                                         "PATH": f"/nowhere::{folder}:/usr/bin"})
     acted.expect(start=0, stop=0)
 
 

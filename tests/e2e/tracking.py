@@ -69,8 +69,9 @@ def every_cell_is_a_number(workdir):
     """CSV and SQLite, any interval: all 21 figures of every row are known, also before the machine's counters change"""
     for interval in ("1ms", "2ms", "10ms", "25ms", "100ms"):
         for name, reader in READERS.items():
-            done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", interval,
-                               "--", BURNER, "cpu", "0.15")
+            done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i",
+                                  interval,
+                                  "--", BURNER, "cpu", "0.15")
             assert done.returncode == 0, done
             data = reader(workdir.folder / name)[1]
             unknown = [(row["timestamp"], key) for row in data for key, value in row.items() if math.isnan(value)]
@@ -80,8 +81,9 @@ def every_cell_is_a_number(workdir):
 @test
 def busy_percentages(workdir):
     """one busy core: 100 % in the tracking file, too; hardware is the sum over the expected cores"""
-    workdir.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "100ms", "--expected-cores", "2",
-                "--", BURNER, "cpu", "1.5")
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "100ms", "--expected-cores",
+                   "2",
+                   "--", BURNER, "cpu", "1.5")
     _, data = read_csv(workdir.folder / "track.csv")
     busy = sorted(row["cpu_main_sum_utilization_percent"] for row in data)
     # Where the machine delayed the recorder between its clock and /proc, one row has too much and the next too little.
@@ -93,7 +95,8 @@ def busy_percentages(workdir):
 @test
 def exported_is_the_same(workdir):
     """export --format gpu_tracker: makes the same rows from a stored run"""
-    workdir.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "50ms", "--", BURNER, "cpu", "0.7")
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "50ms", "--", BURNER, "cpu",
+                   "0.7")
     done = workdir.wattle("export", "run.sqlite", "--format", "gpu_tracker", "-o", "out.csv")
     assert done.returncode == 0, done
     static, data = read_csv(workdir.folder / "track.csv")
@@ -111,7 +114,8 @@ def exported_is_the_same(workdir):
 def overwrite(workdir):
     """--overwrite: replaces an existing tracking file"""
     (workdir.folder / "track.csv").write_text("old")
-    done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", "track.csv", "--", "sleep", "0.3")
+    done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", "track.csv", "--", "sleep",
+                          "0.3")
     assert done.returncode == 0, done
     read_csv(workdir.folder / "track.csv")
 

@@ -24,7 +24,8 @@ def threads(workdir):
 def a_thousand_short_children(workdir):
     """1,000 children of 2 ms: CPU time within 1 % of the kernel's own sum, all of them seen"""
     report, expected_values = workdir.burn("children", "1000", "2")
-    near(report["cpu"]["target_cpu_s"], expected_values["self_cpu_s"] + expected_values["children_cpu_s"], relative=0.01)
+    near(report["cpu"]["target_cpu_s"], expected_values["self_cpu_s"] + expected_values["children_cpu_s"],
+         relative=0.01)
     near(report["cpu"]["descendants_cpu_s"], expected_values["children_cpu_s"], relative=0.01)
 
 
@@ -55,14 +56,16 @@ def daemons(workdir):
 def zombies(workdir):
     """ended children that are not waited for yet: no effect"""
     report, expected_values = workdir.burn("zombies", "50", "500")
-    near(report["cpu"]["target_cpu_s"], expected_values["self_cpu_s"] + expected_values["children_cpu_s"], absolute=0.02)
+    near(report["cpu"]["target_cpu_s"], expected_values["self_cpu_s"] + expected_values["children_cpu_s"],
+         absolute=0.02)
 
 
 @test
 def fork_bomb(workdir):
     """tree of 2^7 leaves that forks as fast as it can: the sum is the kernel's"""
     report, expected_values = workdir.burn("bomb", "7", "5")
-    near(report["cpu"]["target_cpu_s"], expected_values["self_cpu_s"] + expected_values["children_cpu_s"], relative=0.01)
+    near(report["cpu"]["target_cpu_s"], expected_values["self_cpu_s"] + expected_values["children_cpu_s"],
+         relative=0.01)
 
 
 @test
@@ -70,7 +73,8 @@ def exec_keeps_the_process(workdir):
     """process that executes another program: stays the main one, with all its time"""
     report, expected_values = workdir.burn("exec", "0.4")
     near(report["cpu"]["main_cpu_s"], expected_values["self_cpu_s"], relative=0.01)
-    assert expected_values["self_cpu_s"] > 0.79 and report["cpu"]["processes_seen"] == 1, (expected_values, report["cpu"])
+    assert expected_values["self_cpu_s"] > 0.79 and report["cpu"]["processes_seen"] == 1, (expected_values,
+                                                                                           report["cpu"])
 
 
 @test

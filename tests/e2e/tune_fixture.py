@@ -22,7 +22,7 @@ NEARLY = 6  # percent above the best objective: windows are short
 
 
 def put(workdir, *cards):
-    """The file of cards and the environment in which they are the machine's."""
+    """Writes the simulated cards to a file, and sets the environment in which they are the GPUs of the machine."""
     (workdir.folder / "cards").write_text("".join(card.text() for card in cards))
     workdir.environment |= {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
                          "WATTLE_SYSFS": str(workdir.tree("empty", {})), "WATTLE_STATE": str(workdir.folder / "state"),

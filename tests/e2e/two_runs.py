@@ -36,8 +36,9 @@ def measure(workdir, simulator_options, commands):
     top = workdir.folder / "sim"
     simulator = workdir.start(top, *simulator_options, program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
-    started = {name: workdir.start("run", "-q", "-o", f"{name}.sqlite", "--json", workdir.folder / f"{name}.json", "-i", "50ms",
-                                "--", *command, env={"WATTLE_SYSFS": str(top)})
+    started = {name: workdir.start("run", "-q", "-o", f"{name}.sqlite", "--json", workdir.folder / f"{name}.json", "-i",
+                                   "50ms",
+                                   "--", *command, env={"WATTLE_SYSFS": str(top)})
                for name, command in commands.items()}
     runs = {name: Run(workdir, name, process) for name, process in started.items()}
     simulator.terminate()
@@ -45,7 +46,8 @@ def measure(workdir, simulator_options, commands):
     counter = expected_values.load(top)
     for run in runs.values():
         near(sum_without_none(run.energy["ledger"]), run.energy["total_j"], relative=1e-9)
-        near(run.energy["total_j"], expected_values.energy_j(counter, "package-0", run.start_ns, run.end_ns), relative=0.01)
+        near(run.energy["total_j"], expected_values.energy_j(counter, "package-0", run.start_ns, run.end_ns),
+             relative=0.01)
         run.expected_j = run.share_j(counter)
     first_ns, last_ns = min(run.start_ns for run in runs.values()), max(run.end_ns for run in runs.values())
     return runs, expected_values.energy_j(counter, "package-0", first_ns, last_ns)

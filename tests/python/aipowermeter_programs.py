@@ -126,7 +126,8 @@ def command_lines(workdir):
     assert "no metric 'nothing'" in run("--curve", "nothing", status=125).stderr
     assert "use True or False" in run("--cmd", "true", "--cont", "perhaps", status=2).stderr
     assert "Not a directory" in run("--cmd", "true", "--output_folder", "a file/x", status=125).stderr
-    assert "folder none does not exist" in workdir.finish(workdir.start("-m", DOOR, "--output_folder", "none", program=sys.executable)).stderr
+    assert "folder none does not exist" in workdir.finish(workdir.start("-m", DOOR, "--output_folder", "none",
+                                                                        program=sys.executable)).stderr
 
 
 @test

@@ -111,7 +111,8 @@ def refused(workdir):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         client = prometheus_client.PrometheusClient(taken.getsockname()[1])
         for start, kind, text in (
-                (lambda: experiment.Experiment(client).measure_yourself(), RuntimeError, "another program uses this port"),
+                (lambda: experiment.Experiment(client).measure_yourself(), RuntimeError,
+                 "another program uses this port"),
                 (lambda: prometheus_client.PrometheusClient(65536), ValueError, "65535"),
                 (lambda: experiment.Experiment(client).measure_from_pid_list([os.getpid(), os.getppid()]), ValueError,
                  "one process"),

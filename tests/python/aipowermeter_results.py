@@ -70,9 +70,10 @@ def parts_of_a_curve(workdir):
 @test
 def unknown_is_none(workdir):
     """unmeasured values are None: psys of -1, a missing metric, null; sums use the known ones"""
-    read = results(workdir, [line(0, {"intel_power": 5, "psys_power": -1, "per_process_mem_use_abs": {"1": None, "2": 7}}),
-                          line(1, {"intel_power": None, "psys_power": -1, "per_process_mem_use_abs": {}}),
-                          line(2, {"intel_power": 5, "per_process_mem_use_abs": {"1": 3, "2": 7}}), END])
+    read = results(workdir, [line(0, {"intel_power": 5, "psys_power": -1,
+                                      "per_process_mem_use_abs": {"1": None, "2": 7}}),
+                             line(1, {"intel_power": None, "psys_power": -1, "per_process_mem_use_abs": {}}),
+                             line(2, {"intel_power": 5, "per_process_mem_use_abs": {"1": 3, "2": 7}}), END])
     assert read.total_("psys_power") is None and read.get_curve("psys_power") is None
     assert read.total_("total_dram_power") is None and read.average_("total_dram_power") is None
     near(read.total_("intel_power"), 10, relative=1e-12)

@@ -184,8 +184,9 @@ def power_by_the_helper_but_no_clocks(workdir):
     (workdir.folder / "policy").write_text("user nobody read\nuser nobody cap gpus 150..380\n")
     environment = {**machine.environment, "WATTLE_NVML": str(shutil.copy2(LIBRARY, workdir.folder))}
     wattled = workdir.start("--socket", workdir.folder / "socket", "--policy", workdir.folder / "policy", "--state",
-                         workdir.folder / "wattled", "--nvml", environment["WATTLE_NVML"], "--sysfs", workdir.folder / "sys",
-                         program=BUILD / "src/helper/wattled", env=environment)
+                            workdir.folder / "wattled", "--nvml", environment["WATTLE_NVML"], "--sysfs",
+                            workdir.folder / "sys",
+                            program=BUILD / "src/helper/wattled", env=environment)
     wait_until((workdir.folder / "socket").exists, "the helper is there")
     code = IMPORTS + """
 os.setgid(65534), os.setuid(65534)

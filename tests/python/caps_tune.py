@@ -206,8 +206,9 @@ def a_package(workdir):
                  "constraint_1_power_limit_uw": "240000000", "constraint_1_max_power_uw": "0"}
     for name, value in registers.items():
         (zone / name).write_text(value + "\n")
-    simulator = workdir.start("--gpu", 0, "--limit", zone / "constraint_0_power_limit_uw", "--energy", zone / "energy_uj",
-                           program=BUILD / "tests/fakes/limit_sim", env=machine.environment)
+    simulator = workdir.start("--gpu", 0, "--limit", zone / "constraint_0_power_limit_uw", "--energy",
+                              zone / "energy_uj",
+                              program=BUILD / "tests/fakes/limit_sim", env=machine.environment)
     assert simulator.stdout.readline() == b"ready\n"
     machine.environment["WATTLE_NVML"] = "/nowhere"
     lines, _ = machine.python(STEPS + """

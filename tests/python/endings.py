@@ -43,7 +43,8 @@ except ZeroDivisionError:
     print(tracker.report["blocks"][0]["name"], tracker.state)
 """)
     assert lines == ["inner State.STOPPED"], lines
-    assert closes(workdir, "outer") == closes(workdir, "inner") == {"ended": 10} and closes(workdir, "last") == {"ended": 1}
+    assert closes(workdir, "outer") == closes(workdir, "inner") == {"ended": 10} and closes(workdir,
+                                                                                            "last") == {"ended": 1}
 
 
 @test

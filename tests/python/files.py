@@ -1,4 +1,4 @@
-"""wattle.compare, wattle.combine and wattle.export on files with known contents, compared with the runs' own reports."""
+"""wattle.compare, wattle.merge and wattle.export on files with known contents, compared with the runs' own reports."""
 import json
 
 from harness import main, near, test
@@ -63,21 +63,37 @@ def runs_that_do_not_match(workdir):
 
 @test
 def combined_files(workdir):
-    """combine: sub-tracking files of several processes become one; a folder means all in it; an existing OUT is refused"""
+    """merge: sub-tracking files of several processes become one; a folder means all in it; an existing OUT is refused"""
     (workdir.folder / "in").mkdir()
     for pid in (7, 8):
         (workdir.folder / f"in/{pid}.csv").write_text(SUB_TRACKING.format(pid, 100.5 * pid, 100.5 * pid + 1))
     python(workdir, """
     import pathlib, wattle
-    wattle.combine("both.csv", ["in/7.csv", pathlib.Path("in/8.csv")])
-    wattle.combine("all.csv", "in")
+    wattle.merge("both.csv", ["in/7.csv", pathlib.Path("in/8.csv")])
+    wattle.merge("all.csv", "in")
     """)
     both = json.loads(workdir.wattle("blocks", "--sub-tracking-file", "both.csv", "--format", "json").stdout)
     every = json.loads(workdir.wattle("blocks", "--sub-tracking-file", "all.csv", "--format", "json").stdout)
     block, = both["code_block_results"]
     assert (block["name"], block["num_calls"], block["compute_time"]["total"]) == ("step", 2, 2.0), block
     assert every == both
-    refused(workdir, "FileExistsError", ["both.csv"], "wattle.combine('both.csv', 'in')")
+    refused(workdir, "FileExistsError", ["both.csv"], "wattle.merge('both.csv', 'in')")
+
+
+@test
+def deprecated_names(workdir):
+    """deprecated name of the package: the same object, and a warning that names the new one"""
+    python(workdir, """
+    import warnings, wattle
+    assert not set(wattle._deprecated.NAMES) & set(dir(wattle))
+    for old, (new, since) in wattle._deprecated.NAMES.items():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert getattr(wattle, old) is getattr(wattle, new)
+        warning, = caught
+        assert warning.category is DeprecationWarning and warning.filename == __file__, warning
+        assert str(warning.message) == f"wattle.{old} is deprecated since {since}; use wattle.{new}", warning
+    """)
 
 
 @test

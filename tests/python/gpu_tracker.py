@@ -245,7 +245,8 @@ print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_pe
 @test
 def another_process(workdir):
     """process_id: the usage of another program; for an ended one a warning, its own figures are 0 and the machine's None"""
-    burner = workdir.start("-c", "x = bytearray(80_000_000)\nprint(flush=True)\nwhile True: pass", program=sys.executable)
+    burner = workdir.start("-c", "x = bytearray(80_000_000)\nprint(flush=True)\nwhile True: pass",
+                           program=sys.executable)
     burner.stdout.readline()
     with gput.Tracker(sleep_time=0.05, process_id=burner.pid, ram_unit="megabytes") as tracker:
         time.sleep(0.5)

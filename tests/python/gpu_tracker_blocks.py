@@ -262,7 +262,8 @@ def pieces(workdir):
 def results(workdir):
     """sub_tracking_results: figures calculated by hand, as objects, JSON, text and pickle"""
     need_pandas()
-    found = gput.SubTrackingAnalyzer(write(workdir, "t.csv", TRACKING), write(workdir, "s.csv", MARKS)).sub_tracking_results()
+    found = gput.SubTrackingAnalyzer(write(workdir, "t.csv", TRACKING),
+                                     write(workdir, "s.csv", MARKS)).sub_tracking_results()
     assert isinstance(found, SubTrackingResults)
     assert all(isinstance(block, CodeBlockResults) for block in found.code_block_results)
     inner, lost, outer = found.code_block_results

@@ -22,7 +22,8 @@ def gpu_tracker(workdir, *arguments, status=0, **options):
 @test
 def execute(workdir):
     """-e: the command's output, a line with its status, and the figures; 0 whatever the command's status was"""
-    done = gpu_tracker(workdir, "-e", f"{sys.executable} -c 'import sys; print(\"two words\"); sys.exit(3)'", "--st=0.05",
+    done = gpu_tracker(workdir, "-e", f"{sys.executable} -c 'import sys; print(\"two words\"); sys.exit(3)'",
+                       "--st=0.05",
                        "--ru=bytes")
     first, second, third, *_ = done.stdout.splitlines()
     assert (first, second, third) == ("two words", "Resource tracking complete. Process completed with status code: 3",
@@ -46,7 +47,8 @@ def options_and_config(workdir):
     assert 0.45 < values["compute_time"]["time"] < 10, values
     assert len(rows_of(workdir.folder / "track.csv")) > 10
     assert "already exists" in gpu_tracker(workdir, "-e", "true", "--tf=track.csv", status=1).stderr
-    gpu_tracker(workdir, "-e", "sleep 0.2", "--tf=track.csv", "--overwrite", "--st", "0.05", "-f", "text", "-o", "out.txt")
+    gpu_tracker(workdir, "-e", "sleep 0.2", "--tf=track.csv", "--overwrite", "--st", "0.05", "-f", "text", "-o",
+                "out.txt")
     assert (workdir.folder / "out.txt").read_text().startswith("Max RAM:\n")
 
 
@@ -138,7 +140,8 @@ def sub_track(workdir):
                        "analyze").stdout.startswith("Overall:")
     with open(workdir.folder / "one.pkl", "rb") as file:
         assert pickle.load(file).to_json()["static_data"] == values["static_data"]
-    compared = json.loads(gpu_tracker(workdir, "sub-track", "compare", "-m", "A=one.pkl", "-m", "B=one.pkl", "-f", "json",
+    compared = json.loads(gpu_tracker(workdir, "sub-track", "compare", "-m", "A=one.pkl", "-m", "B=one.pkl", "-f",
+                                      "json",
                                       "--stat=max").stdout)
     assert compared["code_block_compute_time"]["inner"] == {"A": 1.0, "B": 1.0}, compared["code_block_compute_time"]
     write(workdir, "config.json", json.dumps({"file_path_map": {"A": "one.pkl"}, "statistic": "min"}))

@@ -73,8 +73,9 @@ def other_sources(workdir):
     """session as JSON of `wattle blocks`, or as a run file"""
     need_pandas()
     write(workdir, "t.csv", TRACKING), write(workdir, "s.csv", MARKS)
-    done = workdir.wattle("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json", "-o",
-                       "b.json")
+    done = workdir.wattle("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json",
+                          "-o",
+                          "b.json")
     assert done.returncode == 0, done
     found = gput.SubTrackingAnalyzer(workdir.folder / "t.csv", workdir.folder / "s.csv").sub_tracking_results()
     with open(workdir.folder / "b.pkl", "wb") as file:

@@ -21,7 +21,8 @@ SETTINGS = ["--no-index", "--disable-pip-version-check", "--quiet", "--config-se
 
 def run(workdir, *words, status=0):
     """A program outside of the sources, without the build folder."""
-    workdir.environment = {k: v for k, v in workdir.environment.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
+    workdir.environment = {k: v for k, v in workdir.environment.items()
+                           if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
     done = workdir.finish(workdir.start(*words[1:], program=words[0]))
     assert done.returncode == status, done
     return done.stdout
@@ -42,7 +43,8 @@ def installed(workdir):
     assert (programs / "gpu-tracker").read_text() == "another"
     path, version = run(workdir, programs / "python", "-c", TRACKED).split()
     assert path.startswith(str(workdir.folder)) and version == "0.1.0", path
-    assert run(workdir, programs / "wattle", "--version") == run(workdir, programs / "python", "-m", "wattle", "--version")
+    assert run(workdir, programs / "wattle", "--version") == run(workdir, programs / "python", "-m", "wattle",
+                                                                 "--version")
     run(workdir, programs / "wattle", "run", "-q", "-o", "run.sqlite", "--itt", "--", programs / "python", "-c",
         "import wattle\nwith wattle.span('inside'): pass")
     assert workdir.rows("SELECT name FROM span") == [("inside",)]

@@ -129,7 +129,8 @@ class Machine:
         self.workdir, self.cards = workdir, workdir.folder / "cards"
         self.cards.write_text(card.text())
         self.environment = {"WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards), "WATTLE_HELPER": "off",
-                            "WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_SYSFS": str(workdir.tree("none", {})),
+                            "WATTLE_STATE": str(workdir.folder / "state"),
+                            "WATTLE_SYSFS": str(workdir.tree("none", {})),
                             "CUDA_VISIBLE_DEVICES": None}
 
     def start(self, program, **environment):

@@ -169,7 +169,8 @@ with wattle.torch.step(optimizer, samples=4), wattle.torch.layers({"net": model}
 def misuse(workdir):
     """errors state the correct form"""
     for call, kind, words in ((lambda: wattle.torch.step(nn.Linear(2, 2)), TypeError, "optimizer"),
-                              *((lambda wrong=wrong: wattle.torch.step(samples=wrong), ValueError, "non-negative integer")
+                              *((lambda wrong=wrong: wattle.torch.step(samples=wrong), ValueError,
+                                 "non-negative integer")
                                 for wrong in (-1, 1.5, "64", math.nan, math.inf, [64]))):
         try:
             call()

@@ -1,6 +1,6 @@
 """Events of another program as packets of a Perfetto trace, appended to those of `wattle export`.
 
-The numbers of messages and fields are in src/report/trace/perfetto.h."""
+The numbers of messages and fields are in src/report/trace/internal.h."""
 from __future__ import annotations
 
 import os

@@ -91,7 +91,8 @@ def _cells(row: Row, total_j: Optional[float]) -> list[str]:
     outside, mark = row.name == OUTSIDE, _show.unresolved_mark(row.energy_j, row.error_j)
     return [row.name if row.name else "(model)", row.type, "" if outside else str(row.calls),
             _figure(row.forward_s, 1e3), "" if outside else _figure(row.backward_s, 1e3),
-            _figure(row.energy_j), _figure(row.error_j, digits=2) + mark, "n/a" if share is None else f"{share:.1%}{mark}"]
+            _figure(row.energy_j), _figure(row.error_j, digits=2) + mark, "n/a"
+            if share is None else f"{share:.1%}{mark}"]
 
 
 def _head(total_s: Optional[float], total_j: Optional[float], estimated: bool) -> str:

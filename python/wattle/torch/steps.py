@@ -89,7 +89,7 @@ class step:
             self.undo()
             return
         if kind is None:
-            self._tell_samples()
+            self._report_samples()
             self.count += 1
         self._span.__exit__(None, None, None)
 
@@ -99,11 +99,11 @@ class step:
 
     def _end(self) -> None:
         if self._range is not None:
-            self._tell_samples()
+            self._report_samples()
             _wattle.range_end(self._range)
         self.count += 1
 
-    def _tell_samples(self) -> None:
+    def _report_samples(self) -> None:
         samples = self._samples() if callable(self._samples) else self._samples
         if samples is not None:
             _wattle.metric(SAMPLES, samples)

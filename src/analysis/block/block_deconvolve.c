@@ -5,7 +5,7 @@
 #include <errno.h>
 
 enum {
-	PIECES_MAX = 1000000,  // about half a second of folding; above that energies are interpolated linearly
+	PIECES_MAX = 1000000,  // about half a second of deconvolution; above that energies are interpolated linearly
 	ACTIVE_COUNT_MAX = 64, // at one instant
 	BLOCKS_MAX = 256,      // with more names there are too few calls of each
 };
@@ -125,9 +125,9 @@ static void collect(const struct blocks_work *work, uint32_t block, struct block
 	}
 }
 
-/* The stacks of a block give its total energy only if no other block used energy while it ran. A block that is alone in
- * its stacks then has one figure for both energies; for other blocks the better total is used that is not below the
- * block's own energy. */
+/* The stacks of a block give its total energy only if no other block used energy while it ran. If all these stacks end in
+ * the block itself, this is also its own energy. Otherwise the total with the smaller error is used, if it is not below
+ * the block's own energy. */
 static void take_total(const struct fold *fold, const struct block_columns *columns, struct block_finding *block)
 {
 	if (!(fabs(columns->inside_j - block->total_j) <= alone * block->total_j))
@@ -148,7 +148,7 @@ static void take_total(const struct fold *fold, const struct block_columns *colu
 	block->resolved = is_resolved(block->total_j, block->error_j);
 }
 
-// Whether folding gives smaller errors of the blocks' own energies, over all blocks, than linear interpolation.
+// Whether deconvolution gives smaller errors of the blocks' own energies, over all blocks, than linear interpolation.
 static bool is_better_resolved(const struct blocks_work *work, const struct fold *fold, struct block_columns *columns)
 {
 	const struct findings *f = work->findings;
@@ -189,7 +189,7 @@ int deconvolve_finish(struct blocks_work *work, const struct metering *metering,
 	size_t n = work->paths.keys.n;
 	if (!deconvolution->wanted || deconvolution->n == 0)
 		return 0;
-	struct arena *arena = arena_new(); // separate arena: folding needs much memory, which is freed afterwards
+	struct arena *arena = arena_new(); // separate arena: deconvolution needs much memory, which is freed afterwards
 	if (arena == NULL)
 		return -ENOMEM;
 	struct block_columns columns = {.inside = arena_alloc(arena, n, sizeof(uint32_t)),

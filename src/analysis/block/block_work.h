@@ -105,7 +105,7 @@ struct blocks_work {
 
 	uint32_t *busy_threads; // threads in a span, n_busy of them; owned
 	size_t n_busy, busy_capacity;
-	struct deconvolution { // pieces for the columns of a fold: path + 1
+	struct deconvolution { // pieces for the columns of a deconvolution: path + 1
 		bool wanted;
 		struct deconvolve_interval *pieces; // owned
 		size_t n, capacity;
@@ -162,9 +162,9 @@ int shares_finish_outside(const struct blocks_work *work, struct findings *findi
 
 // block_deconvolve.c
 void deconvolve_begin(struct blocks_work *work,
-	const struct metering *metering);       // decides whether folding is worth its cost
+	const struct metering *metering);       // decides whether deconvolution is worth its cost
 void deconvolve_pass(struct blocks_work *work); // call before shares_pass
-// Stores folded energies in the blocks, the stacks and outside_j. -ENOMEM.
+// Stores deconvolved energies in the blocks, the stacks and outside_j. -ENOMEM.
 int deconvolve_finish(struct blocks_work *work, const struct metering *metering, struct findings *findings);
 
 // block_units.c

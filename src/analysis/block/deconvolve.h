@@ -1,4 +1,4 @@
-/* Folding: the energy of code blocks whose calls are shorter than the time between two updates of a counter.
+/* Deconvolution: the energy of code blocks whose calls are shorter than the time between two updates of a counter.
  *
  * Such a counter does not resolve one call, but over many calls each interval between two updates holds another mixture
  * of blocks. Each interval gives one equation:   energy of the interval = sum over blocks of (power of the block × its
@@ -43,11 +43,11 @@ struct fold {
 	const struct findings *findings;
 };
 
-/* Whether the calls are so short and so many that folding resolves more than linear interpolation between two updates.
+/* Whether the calls are so short and so many that deconvolution resolves more than linear interpolation between two updates.
  * mean_call_s: of uninterrupted pieces of the block; calls: their number. */
 bool deconvolve_helps(const struct findings *findings, const struct metering *metering, double mean_call_s,
 	int64_t calls);
-/* All memory is in `arena`; findings and metering must outlive the fold. The energies of all columns add up to the
+/* All memory is in `arena`; findings and metering must outlive the result. The energies of all columns add up to the
  * target's energy in the ledger, for each domain. -ENOMEM. */
 int deconvolve_make(const struct findings *findings, const struct metering *metering,
 	const struct deconvolve_timeline *timeline, struct arena *arena, struct fold *ret_fold);

@@ -1,12 +1,12 @@
-/* Internal interfaces of deconvolve.c and fold_*.c, which fold one domain, segment by segment:
+/* Internal interfaces of deconvolve*.c and update_phase.c, which process one domain, segment by segment:
  *
  *   deconvolve_updates  times and energies of the counter's updates
  *   deconvolve_rows     the equations: time of each slot and energy between neighbouring updates
- *   fold_rhythm   regular grids of update times that agree with the readings
+ *   update_phase   regular grids of update times that agree with the readings
  *   deconvolve_timing   the update times, as exactly as the equations determine them
- *   fold_fit      least squares: powers and their errors
+ *   deconvolve_fit      least squares: powers and their errors
  *   deconvolve_cores    cores used by the target and by other programs in each slot
- *   deconvolve_distribute     division of each interval's energy among its slots and columns
+ *   deconvolve_distribute   division of each interval's energy among its slots and columns
  *
  * Columns of the timeline share slots if there are too many of them. Times are seconds since the segment's start. */
 #pragma once
@@ -20,7 +20,7 @@ __attribute__((no_sanitize("address", "undefined"))) static inline void deconvol
 		sums[i] += weight * values[i];
 }
 
-/* sums += weight * values: the innermost loop of folding. The last element is added here, under the sanitizers;
+/* sums += weight * values: the innermost loop of the deconvolution. The last element is added here, under the sanitizers;
  * checking all elements would make them five times slower. */
 static inline void deconvolve_add(double *restrict sums, double weight, const double *restrict values, size_t n)
 {

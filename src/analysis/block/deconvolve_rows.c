@@ -155,7 +155,7 @@ bool deconvolve_rows_next(struct deconvolve_rows *rows, double *ret_row, double 
 	double length_s = segment->t_s[k] - segment->t_s[before];
 	double middle = (segment->from_s + (segment->t_s[k] + segment->t_s[before]) / 2) / rows->run_s;
 	double first = cos(pi * middle), now = first, last = 1; // recurrence for cos of its multiples: calls of cos
-								// would be a third of all folding time
+								// would be a third of the whole time
 	for (size_t i = 0; i < DECONVOLVE_DRIFTS; i++) {
 		ret_row[rows->n_slots + i] = length_s * now;
 		double after = 2 * first * now - last;

@@ -89,7 +89,7 @@ static bool is_wanted(const struct domain_finding *domain, const struct divide_o
 	return domain->in_total;
 }
 
-/* Only the requested domains are folded. A domain without energy is left out; a domain requested by name counts even if
+/* Only the requested domains are deconvolved. A domain without energy is left out; a domain requested by name counts even if
  * it is not part of the total. */
 static int choose(struct findings *findings, const struct divide_of *of)
 {

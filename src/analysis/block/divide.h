@@ -1,5 +1,5 @@
 /* Divides the target's energy by a timeline from the caller, for example of GPU work by its events, or of the spans of
- * some names. The energy is folded where that resolves more than interpolation between two updates (deconvolve.h). Pure, as
+ * some names. The energy is deconvolved where that resolves more than interpolation between two updates (deconvolve.h). Pure, as
  * all of analysis/. */
 #pragma once
 

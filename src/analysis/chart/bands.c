@@ -75,15 +75,16 @@ static int throttle_bands(struct band_list *list, const struct run_device *devic
 {
 	const struct chart_work *work = list->work;
 	const struct chart_axis *axis = &work->charts->axis;
+	struct run_values reasons = device_column(device, DEVICE_THROTTLE_REASONS);
 	struct throttle held = {0};
-	for (size_t s = 0; s < work->run->n_segments; s++) {
+	for (size_t s = 0; s < work->run->n_segments && values_any(reasons); s++) {
 		struct slice rows = slice_of(work->run, s, device->t_ns, device->n);
 		int64_t before_ns = rows.begin < rows.end ? device->t_ns[rows.begin] : 0;
 		for (size_t i = rows.begin + 1; i < rows.end; i++) {
 			if (slice_is_poll(device, i))
 				continue;
 			int64_t from_ns = before_ns, to_ns = device->t_ns[i];
-			int64_t bits = throttle_held_back(device_value(device, DEVICE_THROTTLE_REASONS, i));
+			int64_t bits = throttle_held_back(values_at(reasons, i));
 			before_ns = to_ns;
 			if (bits == 0 || to_ns - from_ns > work->hole_ns)
 				continue;

@@ -2,14 +2,13 @@
 #pragma once
 
 #include "analysis/chart/chart.h"
-#include "analysis/energy/timeline.h"
+#include "analysis/energy/domains.h"
 
 struct chart_work {
 	const struct findings *findings;
 	const struct run *run;
 	struct charts *charts;
 	struct arena *arena, *scratch; // for results, and for temporary data
-	struct timeline timeline;      // energies over time; its domains are those of the findings
 	int64_t *from_ns, *to_ns;      // bounds of each bucket
 	struct slice *buckets;         // buckets of each segment
 	int64_t hole_ns;               // readings further apart than this leave the time between them unknown

@@ -70,7 +70,7 @@ struct chart {
 	const char *title; // "Power"
 	const char *
 		unit; // as in units of JSON keys: "w", "cores", "bytes", "percent", "c", "mhz", "processes"; "" for metrics
-	enum chart_style look;
+	enum chart_style style;
 	double ceiling; // upper limit to draw: cores, memory of the machine; NaN: none
 	struct chart_series *series;
 	size_t n_series;

@@ -12,7 +12,7 @@ static int make(struct chart_work *work, const struct chart_limits *limits)
 	static int (*const all[])(struct chart_work *) = {chart_power, chart_cpu, chart_memory, chart_gpus,
 		chart_processes, chart_metrics, chart_bands, chart_marks, chart_block_colors};
 	size_t most = limits != NULL && limits->buckets > 0 ? limits->buckets : BUCKETS_DEFAULT;
-	if (timeline_of(work->findings, work->scratch, &work->timeline) < 0 || axis_make(work, most) < 0)
+	if (axis_make(work, most) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i](work) < 0)
@@ -22,6 +22,8 @@ static int make(struct chart_work *work, const struct chart_limits *limits)
 
 int charts_make(const struct findings *findings, const struct chart_limits *limits, struct charts *ret_charts)
 {
+	if (findings->metering == NULL)
+		return -EINVAL;
 	struct charts charts = {.findings = findings, .arena = arena_new()};
 	struct chart_work work = {.findings = findings,
 		.run = findings->run,

@@ -117,7 +117,7 @@ static int make(struct chart_work *work, enum device_chart_id id)
 {
 	const struct findings *f = work->findings;
 	const struct device_chart *about = &device_charts[id];
-	struct chart chart = {.id = about->id, .title = about->title, .unit = about->unit, .look = CHART_LINES};
+	struct chart chart = {.id = about->id, .title = about->title, .unit = about->unit, .style = CHART_LINES};
 	if (!chart_begin(work, &chart, ARRAY_SIZE(device_rows) * f->n_domains + 1))
 		return -ENOMEM;
 	for (size_t d = 0; d < f->n_domains; d++)

@@ -214,7 +214,7 @@ static int make_chart(struct job_work *work)
 	if (sum == NULL || charts->charts == NULL || series == NULL)
 		return -ENOMEM;
 	struct chart *chart = charts->charts;
-	*chart = (struct chart){.id = "power", .title = "Power", .unit = "w", .look = CHART_STACKED, .series = series};
+	*chart = (struct chart){.id = "power", .title = "Power", .unit = "w", .style = CHART_STACKED, .series = series};
 	chart->ceiling = (double)NAN;
 	for (size_t p = 0; p < work->n_parts; p++) {
 		const char *name = part_name(work, p);

@@ -290,7 +290,7 @@ static int make(struct lane_work *work, const struct chart_work *chart, const st
 	double *energy_j;
 	work->spans = order(work->run, chart->scratch);
 	if (work->spans == NULL || find_depths(work->spans, work->n) < 0 || count_lanes(work) < 0 ||
-		spans_energy_along(chart->findings, &chart->timeline, chart->scratch, &energy_j, NULL) < 0 ||
+		spans_energy(chart->findings, chart->scratch, &energy_j, NULL) < 0 ||
 		fill_items(work, energy_j) < 0)
 		return -ENOMEM;
 	if (keep_lanes(work, limits != NULL && limits->lanes > 0 ? limits->lanes : LANES_DEFAULT, chart->scratch) < 0)
@@ -303,7 +303,7 @@ int chart_lanes(struct chart_work *chart, const struct chart_limits *limits)
 {
 	struct lane_work work = {.run = chart->run, .charts = chart->charts, .n = chart->run->n_spans};
 	chart->charts->n_spans = work.n;
-	if (work.n == 0 || chart->timeline.windows.n == 0)
+	if (work.n == 0 || chart->findings->windows->n == 0)
 		return 0;
 	int r = work.n < UINT32_MAX ? make(&work, chart, limits) : -ENOMEM;
 	free(work.lanes);

@@ -145,7 +145,7 @@ static int make_chart(const struct merged_charts *t, size_t kind)
 {
 	struct chart *chart = &t->charts->charts[t->charts->n_charts];
 	*chart = kinds[kind].like;
-	chart->look = CHART_LINES;
+	chart->style = CHART_LINES;
 	chart->ceiling = (double)NAN;
 	chart->series = arena_alloc(t->charts->arena, t->n, sizeof(*chart->series));
 	if (chart->series == NULL)

@@ -65,6 +65,7 @@ struct power_work {
 	struct chart_work *work;
 	struct chart_series *whole, *target;
 	double *whole_w, *target_w; // per window; NaN: no domain is known there
+	double *target_shares;      // per window, of the latest domain
 };
 
 static void add(double *sum, double value)
@@ -76,8 +77,8 @@ static void add(double *sum, double value)
 static void fill_means(struct power_work *p, size_t domain, struct chart_series *series, bool in_total)
 {
 	const struct chart_work *work = p->work;
-	const struct metering_domain *metering = &work->timeline.metering.domains[domain];
-	struct attribution_walk walk = attribution_walk_begin(&metering->attribution);
+	const struct metering_domain *metering = &work->findings->metering->domains[domain];
+	struct attribution_walk walk = attribution_walk_begin(&metering->attribution, p->target_shares);
 	struct chart_meter meter = {.device = series->device, .curve = &metering->curve, .hole_ns = work->hole_ns};
 	struct attribution_point from, to;
 	for (size_t s = 0; s < work->run->n_segments; s++)
@@ -93,21 +94,22 @@ static void fill_means(struct power_work *p, size_t domain, struct chart_series 
 			if (!in_total)
 				continue;
 			add(&p->whole->mean[i], series->mean[i]);
-			add(&p->target->mean[i], (to.part.target_j - from.part.target_j) / seconds_between(from_ns, to_ns));
+			add(&p->target->mean[i],
+				(to.part.target_j - from.part.target_j) / seconds_between(from_ns, to_ns));
 		}
+	attribution_walk_to(&walk, INT64_MAX, &to); // the target's share in the remaining windows
 }
 
 // Power of the domain in each window, by the same rule as the report's maximum power.
 static void fill_windows(struct power_work *p, size_t domain, struct chart_resampler *resampler, bool in_total)
 {
 	const struct chart_work *work = p->work;
-	const struct windows *windows = &work->timeline.windows;
-	const struct metering_domain *metering = &work->timeline.metering.domains[domain];
-	const struct attribution *attribution = &metering->attribution;
+	const struct windows *windows = work->findings->windows;
+	const struct metering_domain *metering = &work->findings->metering->domains[domain];
 	struct curve_walk walk = {.curve = &metering->curve};
-	struct chart_meter meter = {.device = attribution->device, .curve = &metering->curve, .hole_ns = work->hole_ns};
+	struct chart_meter meter = {.device = metering->attribution.device, .curve = &metering->curve, .hole_ns = work->hole_ns};
 	for (size_t i = 0; i < windows->n; i++) {
-		struct window w = windows_at(windows, i);
+		struct window w = windows_times_at(windows, i);
 		double power_w = curve_walk_power_w(&walk, w.segment, w.begin_ns, w.end_ns);
 		if (isnan(power_w) || !meter_covers(&meter, w.segment, w.begin_ns, w.end_ns, power_w))
 			continue;
@@ -115,7 +117,7 @@ static void fill_windows(struct power_work *p, size_t domain, struct chart_resam
 		if (!in_total)
 			continue;
 		add(&p->whole_w[i], power_w);
-		add(&p->target_w[i], power_w * attribution->rows[i].shares.target);
+		add(&p->target_w[i], power_w * p->target_shares[i]);
 	}
 }
 
@@ -187,8 +189,8 @@ static void finish_series(const struct chart_work *work, struct chart_series *se
 static int fill_domain(struct power_work *p, size_t domain, struct chart_series *series)
 {
 	const struct chart_work *work = p->work;
-	const struct metering_domain *metering = &work->timeline.metering.domains[domain];
-	bool in_total = work->timeline.findings.domains[domain].in_total;
+	const struct metering_domain *metering = &work->findings->metering->domains[domain];
+	bool in_total = work->findings->domains[domain].in_total;
 	struct chart_resampler windows, fine;
 	if (resampler_begin(&windows, work, series) < 0 || resampler_begin(&fine, work, series) < 0)
 		return -ENOMEM;
@@ -207,12 +209,12 @@ static int fill_domain(struct power_work *p, size_t domain, struct chart_series 
 static int fill_sums(struct power_work *p)
 {
 	const struct chart_work *work = p->work;
-	const struct windows *windows = &work->timeline.windows;
+	const struct windows *windows = work->findings->windows;
 	struct chart_resampler whole, target;
 	if (resampler_begin(&whole, work, p->whole) < 0 || resampler_begin(&target, work, p->target) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < windows->n; i++) {
-		struct window w = windows_at(windows, i);
+		struct window w = windows_times_at(windows, i);
 		resampler_touch(&whole, w.begin_ns, w.end_ns, p->whole_w[i]);
 		resampler_touch(&target, w.begin_ns, w.end_ns, p->target_w[i]);
 	}
@@ -250,7 +252,7 @@ const char *chart_device_label(const struct chart_work *work, const struct run_d
 static int add_domains(struct power_work *p, struct chart *chart, enum chart_line line)
 {
 	struct chart_work *work = p->work;
-	const struct findings *f = &work->timeline.findings;
+	const struct findings *f = work->findings;
 	for (size_t d = 0; d < f->n_domains; d++) {
 		const struct domain_finding *domain = &f->domains[d];
 		if (isnan(domain->energy_j) || domain->in_total != (line == CHART_PART))
@@ -298,12 +300,14 @@ static int add_sums(struct power_work *p, struct chart *chart)
 		.label = "this program",
 		.line = CHART_TARGET,
 		.provenance = derived_at_least(work->findings->provenance)};
-	size_t n = work->timeline.windows.n;
+	size_t n = work->findings->windows->n;
 	p->whole_w = stats_unknown(work->scratch, n);
 	p->target_w = stats_unknown(work->scratch, n);
+	p->target_shares = arena_alloc(work->scratch, n, sizeof(double));
 	p->whole = chart_add(work, chart, &whole);
 	p->target = chart_add(work, chart, &target);
-	bool all = p->whole_w != NULL && p->target_w != NULL && p->whole != NULL && p->target != NULL;
+	bool all = p->whole_w != NULL && p->target_w != NULL && p->target_shares != NULL && p->whole != NULL &&
+		p->target != NULL;
 	return all ? 0 : -ENOMEM;
 }
 
@@ -313,9 +317,9 @@ int chart_power(struct chart_work *work)
 	struct chart chart = {.id = "power",
 		.title = "Power",
 		.unit = "w",
-		.look = CHART_STACKED,
+		.style = CHART_STACKED,
 		.ceiling = (double)NAN};
-	if (work->timeline.windows.n == 0) // no segments
+	if (work->findings->windows->n == 0) // no segments
 		return 0;
 	if (!chart_begin(work, &chart, 2 * work->findings->n_domains + 2) || add_sums(&p, &chart) < 0 ||
 		add_domains(&p, &chart, CHART_PART) < 0 || fill_sums(&p) < 0)

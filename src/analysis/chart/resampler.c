@@ -82,10 +82,13 @@ int resampler_begin(struct chart_resampler *resampler, const struct chart_work *
 	return resampler->weight_s != NULL ? 0 : -ENOMEM;
 }
 
+// The value is known; the bucket's may be NaN.
 static void widen(struct chart_series *series, size_t bucket, double value)
 {
-	series->high[bucket] = larger(series->high[bucket], value);
-	series->low[bucket] = smaller(series->low[bucket], value);
+	if (!(value <= series->high[bucket]))
+		series->high[bucket] = value;
+	if (!(value >= series->low[bucket]))
+		series->low[bucket] = value;
 }
 
 static void add_weight(struct chart_resampler *resampler, size_t bucket, double seconds, double value)
@@ -108,12 +111,13 @@ static void add_interval(struct chart_resampler *resampler, int64_t from_ns, int
 	bool has_weight)
 {
 	const struct chart_work *work = resampler->work;
-	size_t n = work->charts->axis.n;
+	size_t n = work->charts->axis.n, first = resampler->bucket;
 	if (isnan(value) || to_ns < from_ns)
 		return;
-	while (resampler->bucket < n && work->to_ns[resampler->bucket] < from_ns)
-		resampler->bucket++;
-	for (size_t i = resampler->bucket; i < n && work->from_ns[i] <= to_ns; i++) {
+	while (first < n && work->to_ns[first] < from_ns)
+		first++;
+	resampler->bucket = first;
+	for (size_t i = first; i < n && work->from_ns[i] <= to_ns; i++) {
 		if (!touches(work, i, from_ns, to_ns))
 			continue;
 		widen(resampler->series, i, value);
@@ -220,6 +224,8 @@ static void gauge_segment(struct gauge_walk *walk, struct slice rows)
 int resampler_gauge(const struct chart_work *work, struct chart_series *series, const struct chart_gauge *gauge)
 {
 	struct chart_resampler resampler;
+	if (!values_any(gauge->values))
+		return 0;
 	if (resampler_begin(&resampler, work, series) < 0)
 		return -ENOMEM;
 	for (size_t s = 0; s < work->run->n_segments; s++) {

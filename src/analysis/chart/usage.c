@@ -33,18 +33,16 @@ static double cores_of(const struct window *window, enum cpu_series which, doubl
 	return (which == CPU_TARGET ? window->target_ns : window->wattle_ns) / 1e9 / window_s(window);
 }
 
-static int fill_cpu(struct chart_work *work, struct chart_series *series, enum cpu_series which, double cores)
+static void fill_cpu(struct chart_work *work, struct chart_resampler resamplers[CPU_SERIES], double cores)
 {
-	const struct windows *windows = &work->timeline.windows;
-	struct chart_resampler resampler;
-	if (resampler_begin(&resampler, work, series) < 0)
-		return -ENOMEM;
+	const struct windows *windows = work->findings->windows;
 	for (size_t i = 0; i < windows->n; i++) {
 		struct window window = windows_at(windows, i);
-		resampler_hold(&resampler, window.from_ns, window.to_ns, cores_of(&window, which, cores));
+		for (enum cpu_series k = 0; k < CPU_SERIES; k++)
+			resampler_hold(&resamplers[k], window.from_ns, window.to_ns, cores_of(&window, k, cores));
 	}
-	resampler_end(&resampler);
-	return 0;
+	for (enum cpu_series k = 0; k < CPU_SERIES; k++)
+		resampler_end(&resamplers[k]);
 }
 
 int chart_cpu(struct chart_work *work)
@@ -55,14 +53,16 @@ int chart_cpu(struct chart_work *work)
 		[CPU_WATTLE] = {.name = "wattle", .label = "wattle itself", .line = CHART_BESIDE},
 	};
 	double cores = run_metadata_double(work->run, META_KEY_CORES);
-	struct chart chart = {.id = "cpu", .title = "CPU", .unit = "cores", .look = CHART_LINES, .ceiling = cores};
+	struct chart chart = {.id = "cpu", .title = "CPU", .unit = "cores", .style = CHART_LINES, .ceiling = cores};
+	struct chart_resampler resamplers[CPU_SERIES];
 	if (!chart_begin(work, &chart, CPU_SERIES))
 		return -ENOMEM;
 	for (enum cpu_series i = 0; i < CPU_SERIES; i++) {
 		struct chart_series *series = chart_add(work, &chart, &rows[i]);
-		if (series == NULL || fill_cpu(work, series, i, cores) < 0)
+		if (series == NULL || resampler_begin(&resamplers[i], work, series) < 0)
 			return -ENOMEM;
 	}
+	fill_cpu(work, resamplers, cores);
 	return chart_end(work, &chart);
 }
 
@@ -127,7 +127,7 @@ int chart_memory(struct chart_work *work)
 	struct chart chart = {.id = "memory",
 		.title = "Memory",
 		.unit = "bytes",
-		.look = CHART_LINES,
+		.style = CHART_LINES,
 		.ceiling = run_metadata_double(work->run, META_KEY_MEMORY_TOTAL)};
 	struct run_values rss = {.plain = both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS)},
 			  fresh = {.plain = fresh_pss(work)};
@@ -144,7 +144,7 @@ int chart_processes(struct chart_work *work)
 	struct chart chart = {.id = "processes",
 		.title = "Processes",
 		.unit = "processes",
-		.look = CHART_LINES,
+		.style = CHART_LINES,
 		.ceiling = (double)NAN};
 	if (!chart_begin(work, &chart, 1) || add_gauge(work, &chart, &target, run_column(work->run, RUN_PROCESSES)) < 0)
 		return -ENOMEM;
@@ -186,7 +186,7 @@ static const char *id_of(struct arena *arena, const char *name, const char **ret
 static int add_metric(struct chart_work *work, const struct metric_report *reports, size_t n)
 {
 	const char *name = NULL, *id = id_of(work->arena, reports[0].name, &name);
-	struct chart chart = {.id = id, .title = name, .unit = "", .look = CHART_LINES, .ceiling = (double)NAN};
+	struct chart chart = {.id = id, .title = name, .unit = "", .style = CHART_LINES, .ceiling = (double)NAN};
 	const struct chart_series like = {.name = name, .label = name, .line = CHART_PART};
 	struct chart_series *series = NULL;
 	struct chart_resampler resampler;

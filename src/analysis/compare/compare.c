@@ -70,11 +70,12 @@ static struct compare_value duration(const struct saved_blocks *results, const s
 	return (struct compare_value){.value = results->duration_s, .error = (double)NAN};
 }
 
-// The relative error is that of the energy.
+// The relative error is that of the energy; a counter that never changed has only an absolute one.
 static struct compare_value power(const struct saved_blocks *results, const struct saved_block *block,
 	const char *metric)
 {
-	double error_w = results->total_j > 0 ? results->error_j / results->total_j * results->mean_w : (double)NAN;
+	double error_w = results->total_j > 0 ? results->error_j / results->total_j * results->mean_w
+					      : results->error_j / results->duration_s;
 	return (struct compare_value){.value = results->mean_w, .error = error_w};
 }
 

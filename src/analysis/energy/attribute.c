@@ -89,22 +89,34 @@ static enum method main_method(const double joules[METHODS])
 	return best == METHOD_NONE && joules[METHOD_IDLE] > 0 ? METHOD_IDLE : best;
 }
 
-static struct attribution_row next_row(const struct attribution *a, const struct window *window,
-	struct attribution_pass *pass)
+static void fill_shares(const struct attribution *a, const struct window *window, struct attribution_pass *pass,
+	struct attribution_row *row)
 {
-	struct attribution_row row = {.shares = divide(a, window, &pass->memory),
-		.before_j = curve_walk_to(&pass->curve, window->segment, window->from_ns),
+	row->shares = divide(a, window, &pass->memory);
+	take_off_idle(a, window, &row->shares);
+	row->uncertainty = uncertainty_of(a, window, &row->shares);
+}
+
+// kept: NULL or the shares of this window, of which the row then has only the target's.
+static struct attribution_row next_row(const struct attribution *a, const struct window *window,
+	const struct kept_share *kept, struct attribution_pass *pass)
+{
+	struct attribution_row row = {.before_j = curve_walk_to(&pass->curve, window->segment, window->from_ns),
 		.target_before_j = pass->target_j,
 		.uncertainty_before_j = pass->uncertainty_j};
-	take_off_idle(a, window, &row.shares);
-	row.uncertainty = uncertainty_of(a, window, &row.shares);
+	if (kept == NULL) {
+		fill_shares(a, window, pass, &row);
+	} else {
+		row.shares = (struct shares){.target = kept->target, .method = (enum method)kept->method};
+		row.uncertainty = kept->uncertainty;
+	}
 	pass->energy_j = curve_walk_to(&pass->curve, window->segment, window->to_ns) - row.before_j;
 	pass->target_j += row.shares.target * pass->energy_j;
 	pass->uncertainty_j += row.uncertainty * pass->energy_j;
 	return row;
 }
 
-void attribute(struct attribution *a, struct ledger *ret_ledger, enum method *ret_method)
+void attribute(struct attribution *a, struct kept_share *keep, struct ledger *ret_ledger, enum method *ret_method)
 {
 	struct ledger ledger = {0};
 	struct attribution_pass pass = {.curve.curve = a->curve};
@@ -112,10 +124,13 @@ void attribute(struct attribution *a, struct ledger *ret_ledger, enum method *re
 	baseline_make(a);
 	for (size_t i = 0; i < a->windows->n; i++) {
 		struct window window = windows_at(a->windows, i);
-		struct attribution_row row = next_row(a, &window, &pass);
+		struct attribution_row row = next_row(a, &window, NULL, &pass);
 		joules[row.shares.method] += pass.energy_j;
 		divide_window(&ledger, &row.shares, pass.energy_j);
+		if (keep != NULL)
+			keep[i] = (struct kept_share){row.shares.target, row.uncertainty, (uint8_t)row.shares.method};
 	}
+	a->kept = keep;
 	a->uncertainty_j = pass.uncertainty_j;
 	a->target_j = pass.target_j;
 	// Unknown idle power is included in the rows of the programs that computed at the time.
@@ -133,7 +148,7 @@ int attribution_store_rows(struct attribution *a, struct arena *arena)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->windows->n; i++) {
 		struct window window = windows_at(a->windows, i);
-		rows[i] = next_row(a, &window, &pass);
+		rows[i] = next_row(a, &window, NULL, &pass);
 	}
 	a->rows = rows;
 	return 0;
@@ -193,9 +208,9 @@ static const double bound_margin = 1.05; // bounds of windows and energies are k
  * all energy is the target's, whenever it computed. */
 static struct window_imbalance imbalance_of(const struct attribution_walk *walk)
 {
-	const struct window *window = &walk->window;
-	double length_s = (double)(window->end_ns - window->begin_ns) / 1e9, cpu_s = window->target_ns / 1e9;
-	double others = (window->busy_ns - window->target_ns) / 1e9 / length_s;
+	const struct window window = windows_at(walk->attribution->windows, walk->index);
+	double length_s = (double)(window.end_ns - window.begin_ns) / 1e9, cpu_s = window.target_ns / 1e9;
+	double others = (window.busy_ns - window.target_ns) / 1e9 / length_s;
 	struct window_imbalance imbalance = {.length_s = length_s};
 	if (walk->row.shares.method != METHOD_CPU_TIME || !(cpu_s > 0) || !(others > 0))
 		return imbalance; // no division among programs
@@ -234,15 +249,20 @@ struct edge_uncertainty attribution_imbalance(const struct attribution_point *fr
 
 static void take_window(struct attribution_walk *walk, size_t index)
 {
+	const struct windows *windows = walk->attribution->windows;
+	const struct kept_share *kept = walk->attribution->kept;
 	walk->index = index;
-	walk->window = windows_at(walk->attribution->windows, index);
-	walk->row = next_row(walk->attribution, &walk->window, &walk->pass);
-	walk->imbalance = imbalance_of(walk);
+	walk->window = kept != NULL ? windows_times_at(windows, index) : windows_at(windows, index);
+	walk->row = next_row(walk->attribution, &walk->window, kept != NULL ? &kept[index] : NULL, &walk->pass);
+	if (walk->target_shares != NULL)
+		walk->target_shares[index] = walk->row.shares.target;
 }
 
-struct attribution_walk attribution_walk_begin(const struct attribution *a)
+struct attribution_walk attribution_walk_begin(const struct attribution *a, double *target_shares)
 {
 	struct attribution_walk walk = {.attribution = a,
+		.target_shares = target_shares,
+		.imbalance_window = SIZE_MAX,
 		.pass.curve.curve = a->curve,
 		.curve.curve = a->curve,
 		.edge.curve = a->curve};
@@ -260,7 +280,6 @@ void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct att
 	ret_point->part = part_at(&walk->row, now_j);
 	ret_point->share = walk->row.shares.target;
 	ret_point->window = walk->index;
-	ret_point->imbalance = walk->imbalance;
 	int64_t within_ns = t_ns < window->end_ns ? t_ns
 						  : window->end_ns; // the outer windows also cover the time before and after them
 	ret_point->since_s = within_ns > window->begin_ns ? (double)(within_ns - window->begin_ns) / 1e9 : 0;
@@ -268,6 +287,10 @@ void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct att
 
 void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point)
 {
+	if (walk->imbalance_window != walk->index)
+		walk->imbalance = imbalance_of(walk);
+	walk->imbalance_window = walk->index;
+	ret_point->imbalance = walk->imbalance;
 	ret_point->edge = edge_walk_to(&walk->edge, &walk->curve);
 }
 

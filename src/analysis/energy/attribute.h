@@ -51,7 +51,8 @@ static inline double windows__ns(const struct windows *windows, const struct pac
 	return row->low[i] != UINT32_MAX ? windows->odd_ns[row->low[i]] : (double)NAN;
 }
 
-static inline struct window windows_at(const struct windows *windows, size_t index)
+// A window without its CPU times.
+static inline struct window windows_times_at(const struct windows *windows, size_t index)
 {
 	const struct run *run = windows->run;
 	const struct packed_window *row = &windows->rows[index];
@@ -63,12 +64,19 @@ static inline struct window windows_at(const struct windows *windows, size_t ind
 		.last = row->last,
 		.begin_ns = is_whole ? segment->start_ns : run->t_ns[row->first],
 		.end_ns = is_whole ? segment->end_ns : run->t_ns[row->last],
-		.from_ns = windows_from_ns(windows, index),
-		.target_ns = windows__ns(windows, row, 0),
-		.wattle_ns = windows__ns(windows, row, 1),
-		.busy_ns = windows__ns(windows, row, 2),
-		.idle_ns = windows__ns(windows, row, 3)};
+		.from_ns = windows_from_ns(windows, index)};
 	window.to_ns = is_last ? slice_to_ns(run, row->segment) : window.end_ns;
+	return window;
+}
+
+static inline struct window windows_at(const struct windows *windows, size_t index)
+{
+	const struct packed_window *row = &windows->rows[index];
+	struct window window = windows_times_at(windows, index);
+	window.target_ns = windows__ns(windows, row, 0);
+	window.wattle_ns = windows__ns(windows, row, 1);
+	window.busy_ns = windows__ns(windows, row, 2);
+	window.idle_ns = windows__ns(windows, row, 3);
 	return window;
 }
 
@@ -101,6 +109,12 @@ enum baseline { // source of the domain's idle power for "active"
 	BASELINE_UNKNOWN,
 };
 
+// The part of a window's shares that walks need.
+struct __attribute__((packed)) kept_share {
+	double target, uncertainty;
+	uint8_t method;
+};
+
 struct attribution { // attribution of one domain
 	const struct run *run;
 	const struct run_device *device;
@@ -111,7 +125,8 @@ struct attribution { // attribution of one domain
 	bool active;                     // --attribution active
 	enum baseline baseline;
 	double idle_w, idle_error_w; // NaN unknown
-	const struct attribution_row *rows; // one per window; NULL: not kept, walks recompute them
+	const struct attribution_row *rows; // one per window; NULL: not kept
+	const struct kept_share *kept;      // one per window; NULL: not kept, walks recompute them
 	double uncertainty_j, target_j;     // attribution error and target's energy over the whole run
 };
 
@@ -129,8 +144,10 @@ struct part {
 	double target_j, uncertainty_j;
 };
 
-// Fills the rest of *attribution except the rows, and *ret_ledger. *ret_method: the method that divided most energy.
-void attribute(struct attribution *attribution, struct ledger *ret_ledger, enum method *ret_method);
+/* Fills the rest of *attribution except the rows, and *ret_ledger. *ret_method: the method that divided most energy.
+ * keep: room for the shares of all windows, or NULL. */
+void attribute(struct attribution *attribution, struct kept_share *keep, struct ledger *ret_ledger,
+	enum method *ret_method);
 // Description of the method and the idle baseline, in arena memory. NULL: -ENOMEM.
 const char *attribution_text(const struct attribution *attribution, enum method method, struct arena *arena);
 // Stores the rows of all windows, for access in any order. -ENOMEM.
@@ -147,12 +164,15 @@ int attribution_used_make(const struct attribution *attribution, struct arena *a
 double attribution_used_j(const struct attribution_used *used, int64_t t_ns);
 
 /* The target's cumulative energy at many instants in ascending order, with the inputs of its error. Begin with
- * attribution_walk_begin. The rows of a domain would be 60 MB a day, so a walk recomputes them in order. */
+ * attribution_walk_begin. The rows of a domain would be 60 MB a day, so a walk recomputes them in order,
+ * from the kept shares if there are any. */
 struct attribution_walk {
 	const struct attribution *attribution;
-	size_t index; // of the window
-	struct window window;
+	size_t index;         // of the window
+	struct window window; // CPU times only if no shares are kept
 	struct attribution_row row;
+	double *target_shares; // filled for each window that the walk passes; NULL: not wanted
+	size_t imbalance_window;  // window of the imbalance, which is computed on demand; SIZE_MAX: none
 	struct window_imbalance { // bounds of the target's load imbalance within the window; fits 0: evenly distributed
 		double length_s, concurrent_j;
 		double fits; // upper bound of (a part's fraction of the target's CPU time) / (that part's fraction of the window)
@@ -170,12 +190,13 @@ struct attribution_point {
 	struct part part;
 	double share; // target's share of the power at the instant
 	size_t window;
-	struct window_imbalance imbalance;
 	double since_s; // elapsed time of the window at the instant, s
+	struct window_imbalance imbalance;
 	struct edge_point edge;
 };
-struct attribution_walk attribution_walk_begin(const struct attribution *attribution);
-// Fills *ret_point except the edge, which only errors need.
+// target_shares: room for the target's share of each window, or NULL.
+struct attribution_walk attribution_walk_begin(const struct attribution *attribution, double *target_shares);
+// Fills *ret_point except the imbalance and the edge, which only errors need.
 void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct attribution_point *ret_point);
 void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point);
 /* Bound of the change of the target's energy between two instants if the target did not compute evenly within the

@@ -19,7 +19,7 @@ int checkpoints_init(struct checkpoints *checkpoints, const struct findings *fin
 	for (size_t d = 0; d < findings->n_domains && windows->n > 0; d++) {
 		if (isnan(findings->domains[d].energy_j))
 			continue;
-		checkpoints->walks[d] = attribution_walk_begin(&metering->domains[d].attribution);
+		checkpoints->walks[d] = attribution_walk_begin(&metering->domains[d].attribution, NULL);
 		checkpoints->any_energy |= findings->domains[d].in_total;
 	}
 	return 0;

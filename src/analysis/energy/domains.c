@@ -67,7 +67,7 @@ static double largest_window_power_w(const struct curve *curve, const struct win
 	double max_w = (double)NAN;
 	struct curve_walk walk = {.curve = curve};
 	for (size_t i = 0; i < windows->n; i++) {
-		struct window w = windows_at(windows, i);
+		struct window w = windows_times_at(windows, i);
 		double power_w = curve_walk_power_w(&walk, w.segment, w.begin_ns, w.end_ns);
 		if (power_w > max_w || isnan(max_w))
 			max_w = power_w;
@@ -139,12 +139,17 @@ static double mean_power_w(const struct findings *findings, const struct curve *
 	return metered_s > 1e-9 * findings->duration_s ? energy_j / metered_s : (double)NAN;
 }
 
-static int measure(struct findings *findings, struct domain_finding *domain, struct metering_domain *metering)
+static int measure(struct findings *findings, struct domain_finding *domain, struct metering_domain *metering,
+	struct arena *arena)
 {
 	struct attribution *attribution = &metering->attribution;
 	const struct curve *curve = attribution->curve;
+	struct kept_share *keep =
+		findings->keeps_shares ? arena_alloc(arena, attribution->windows->n, sizeof(*keep)) : NULL;
 	enum method method;
-	attribute(attribution, &domain->ledger, &method);
+	if (findings->keeps_shares && keep == NULL)
+		return -ENOMEM;
+	attribute(attribution, keep, &domain->ledger, &method);
 	domain->attribution = attribution_text(attribution, method, findings->arena);
 	domain->energy_j = curve_total_j(curve);
 	domain->mean_w = mean_power_w(findings, curve, domain->energy_j);
@@ -246,7 +251,7 @@ static int make_domain(struct findings *findings, const struct run_device *devic
 	metering->attribution.user = user_of(run, device);
 	metering->attribution.curve = &metering->curve;
 	*domain = describe(run, device, &metering->curve);
-	return metering->curve.known ? measure(findings, domain, metering) : 0;
+	return metering->curve.known ? measure(findings, domain, metering, arena) : 0;
 }
 
 static int make_all(struct findings *findings, const struct attribution *like, struct metering *metering,

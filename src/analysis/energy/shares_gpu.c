@@ -5,12 +5,14 @@
 // Mean of a metric's known values over a window; NaN if there are none.
 static double mean_in(const struct run_device *device, struct slice samples, enum device_metric metric)
 {
+	struct run_values values = device_column(device, metric);
 	double sum = 0;
 	size_t n = 0;
-	for (size_t i = samples.begin; i < samples.end; i++) {
-		if (!value_ok(device_value(device, metric, i)))
+	for (size_t i = samples.begin; i < samples.end && values_any(values); i++) {
+		int64_t value = values_at(values, i);
+		if (!value_ok(value))
 			continue;
-		sum += (double)device_value(device, metric, i);
+		sum += (double)value;
 		n++;
 	}
 	return n > 0 ? sum / (double)n : (double)NAN;

@@ -113,15 +113,15 @@ static void begin_at_nothing(const struct run *run, double *values)
 			values[i] = 0;
 }
 
-static int fill(struct span_work *work, const struct timeline *timeline, struct arena *scratch)
+static int fill(struct span_work *work, struct arena *scratch)
 {
-	const struct run *run = work->findings->run;
+	const struct findings *f = work->findings;
+	const struct run *run = f->run;
 	struct instant *instants = arena_alloc(scratch, 2 * run->n_spans, sizeof(*instants));
 	work->since = arena_alloc(scratch, run->n_spans, sizeof(*work->since));
-	work->errors = arena_alloc(scratch, work->findings->n_domains, sizeof(*work->errors));
+	work->errors = arena_alloc(scratch, f->n_domains, sizeof(*work->errors));
 	if (instants == NULL || work->since == NULL || work->errors == NULL ||
-		checkpoints_init(&work->checkpoints, work->findings, &timeline->metering, &timeline->windows, scratch) <
-			0)
+		checkpoints_init(&work->checkpoints, f, f->metering, f->windows, scratch) < 0)
 		return -ENOMEM;
 	if (!work->checkpoints.any_energy)
 		return 0;
@@ -137,9 +137,10 @@ static int fill(struct span_work *work, const struct timeline *timeline, struct 
 	return r;
 }
 
-int spans_energy_along(const struct findings *findings, const struct timeline *timeline, struct arena *arena,
-	double **ret_energy_j, double **ret_error_j)
+int spans_energy(const struct findings *findings, struct arena *arena, double **ret_energy_j, double **ret_error_j)
 {
+	if (findings->metering == NULL)
+		return -EINVAL;
 	size_t n = findings->run->n_spans;
 	struct span_work work = {.findings = findings, .energy_j = stats_unknown(arena, n)};
 	if (ret_error_j != NULL)
@@ -147,7 +148,7 @@ int spans_energy_along(const struct findings *findings, const struct timeline *t
 	if (n > UINT32_MAX / 2 || work.energy_j == NULL || (ret_error_j != NULL && work.error_j == NULL))
 		return -ENOMEM;
 	struct arena *scratch = arena_new();
-	int r = scratch != NULL ? fill(&work, timeline, scratch) : -ENOMEM;
+	int r = scratch != NULL ? fill(&work, scratch) : -ENOMEM;
 	arena_free(scratch);
 	if (r < 0)
 		return r;
@@ -155,15 +156,4 @@ int spans_energy_along(const struct findings *findings, const struct timeline *t
 	if (ret_error_j != NULL)
 		*ret_error_j = work.error_j;
 	return 0;
-}
-
-int spans_energy(const struct findings *findings, struct arena *arena, double **ret_energy_j, double **ret_error_j)
-{
-	struct arena *scratch = arena_new();
-	struct timeline timeline;
-	int r = scratch != NULL ? timeline_of(findings, scratch, &timeline) : -ENOMEM;
-	if (r == 0)
-		r = spans_energy_along(findings, &timeline, arena, ret_energy_j, ret_error_j);
-	arena_free(scratch);
-	return r;
 }

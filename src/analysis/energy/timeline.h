@@ -36,13 +36,10 @@ int timeline_track_make(const struct timeline *timeline, const size_t *domains, 
 
 /* The energy attributed to the target while each single span ran, inner spans included: the figures of spans in traces
  * and pictures. A block's own figure (block_finding.total_j) counts the overlap of two of its calls once, and can be
- * folded. This figure is interpolated linearly between counter updates, so for spans shorter than an update period it
+ * deconvolved. This figure is interpolated linearly between counter updates, so for spans shorter than an update period it
  * is an average, not a measurement. */
 
 /* ret_energy_j and ret_error_j: arrays of run.n_spans in `arena`; error_j is half of a 95 % interval of the sum over
  * domains in the total. NaN: the span has not ended, or no energy is known. ret_error_j may be NULL: no errors are
- * computed. -ENOMEM. */
+ * computed. -ENOMEM; -EINVAL after findings_drop_times. */
 int spans_energy(const struct findings *findings, struct arena *arena, double **ret_energy_j, double **ret_error_j);
-// As spans_energy, for callers that already have a timeline.
-int spans_energy_along(const struct findings *findings, const struct timeline *timeline, struct arena *arena,
-	double **ret_energy_j, double **ret_error_j);

@@ -17,7 +17,7 @@
  * add up linearly first.
  *
  * calibration_error_j is separate: the gain of a GPU's power sensor, which also affects the counter that integrates the
- * same sensor (sensor/gpu/gpu_gain.h). error_j does not include it: it is the same in every run on one card, and
+ * same sensor (sensor/gpu_gain.h). error_j does not include it: it is the same in every run on one card, and
  * calibration of the card removes it. The correlation between the gains of several GPUs is unknown (one model, one
  * design), so they add up linearly.
  *

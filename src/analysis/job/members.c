@@ -105,8 +105,8 @@ static bool is_blind(const int64_t *rest, const int64_t *beside, size_t n)
 /* Other processes on the device: as reported by the member, else by the recorder that read the sensor. Where both
  * report too little, the sum over the other members that run at the same time is used, without those of a later launch.
  * `device` has the columns of the recorder that read the sensor, `shared` those of all members. */
-static int fill_pair(const struct job_work *work, const struct member *member, const struct run_device *own, size_t pair,
-	const struct run_device *shared, struct run_device *device)
+static int fill_pair(const struct job_work *work, const struct member *member, const struct run_device *own,
+	size_t pair, const struct run_device *shared, struct run_device *device)
 {
 	const int64_t *members = shared->values[pairs[pair].target];
 	const int64_t *target = device->values[pairs[pair].target], *others = device->values[pairs[pair].others];

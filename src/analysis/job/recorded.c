@@ -21,7 +21,8 @@ struct group { // the ranks with the same warning
 
 static bool is_listed(enum event_kind kind)
 {
-	return kind == EVENT_KIND_WARNING || kind == EVENT_KIND_LOST || kind == EVENT_KIND_SUSPEND || kind == EVENT_KIND_NOTE;
+	return kind == EVENT_KIND_WARNING || kind == EVENT_KIND_LOST || kind == EVENT_KIND_SUSPEND ||
+		kind == EVENT_KIND_NOTE;
 }
 
 static size_t collect(const struct job_work *work, struct recorded_warning *all)

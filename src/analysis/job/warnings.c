@@ -319,7 +319,7 @@ static void left_out(struct warning_writer *t)
 	if (t->job->block_energy_left_out)
 		buf_str(&t->text,
 			"Not all spans were read: blocks of ranks that did not read their node's sensors "
-			"have no energy. Read all with --full.");
+			"have no energy. Read all with --all-samples.");
 	write_warning(t);
 }
 

@@ -103,17 +103,13 @@ static int make(const struct run *run, struct arena *scratch, struct findings *f
 	return blocks_make(findings, &columns, findings->windows, findings->metering, scratch);
 }
 
-static int make_with(const struct run *run, bool quick, struct counter_update_phase *const *update_phases,
-	struct findings *ret_findings)
+static int make_with(struct findings findings, struct findings *ret_findings)
 {
-	struct findings findings = {.run = run,
-		.quick = quick,
-		.update_phases = update_phases,
-		.arena = arena_new(),
-		.times_arena = arena_new()};
+	findings.arena = arena_new();
+	findings.times_arena = arena_new();
 	struct arena *scratch = arena_new();
 	bool ready = findings.arena != NULL && findings.times_arena != NULL && scratch != NULL;
-	int r = ready ? make(run, scratch, &findings) : -ENOMEM;
+	int r = ready ? make(findings.run, scratch, &findings) : -ENOMEM;
 	arena_free(scratch);
 	if (r < 0)
 		findings_finish(&findings);
@@ -124,18 +120,23 @@ static int make_with(const struct run *run, bool quick, struct counter_update_ph
 
 int findings_make(const struct run *run, struct findings *ret_findings)
 {
-	return make_with(run, false, NULL, ret_findings);
+	return make_with((struct findings){.run = run}, ret_findings);
+}
+
+int findings_make_for_charts(const struct run *run, struct findings *ret_findings)
+{
+	return make_with((struct findings){.run = run, .keeps_shares = true}, ret_findings);
 }
 
 int findings_make_one_of(const struct run *run, struct counter_update_phase *const *update_phases,
 	struct findings *ret_findings)
 {
-	return make_with(run, false, update_phases, ret_findings);
+	return make_with((struct findings){.run = run, .update_phases = update_phases}, ret_findings);
 }
 
 int findings_make_quick(const struct run *run, struct findings *ret_findings)
 {
-	return make_with(run, true, NULL, ret_findings);
+	return make_with((struct findings){.run = run, .quick = true}, ret_findings);
 }
 
 void findings_drop_times(struct findings *findings)

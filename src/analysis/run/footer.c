@@ -118,7 +118,7 @@ static const struct figure times[] = {
 	// ns in the segment, s in the findings
 	{SEGMENT(main_cpu_ns), FINDINGS(main_cpu_s), SUM, sampled_main_cpu},
 	{SEGMENT(descendants_cpu_ns), FINDINGS(descendants_cpu_s), SUM, sampled_descendants_cpu},
-	{SEGMENT(referee_cpu_ns), FINDINGS(referee_cpu_s), SUM, sampled_referee_cpu},
+	{SEGMENT(referee_cpu_ns), FINDINGS(task_clock_cpu_s), SUM, sampled_referee_cpu},
 	{SEGMENT(self_cpu_ns), FINDINGS(self_cpu_s), SUM, sampled_self_cpu},
 };
 

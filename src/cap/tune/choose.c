@@ -129,7 +129,8 @@ static struct choice choose_by_objective(const struct figures *figures, struct a
 	struct model_points points = figures_points(figures);
 	struct choice choice = {.why = ""};
 	if (!best_model(&points, &choice.model))
-		return choose_measured(figures, "no model predicts a limit from the others: the best measured limit is used");
+		return choose_measured(figures,
+			"no model predicts a limit from the others: the best measured limit is used");
 	if (model_loss(&choice.model, &points) > FITTED)
 		return choose_measured(figures,
 			"the models fit worse than the measurement noise: the best measured limit is used");

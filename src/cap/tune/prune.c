@@ -1,4 +1,4 @@
-/* Decides after each round which limits stay in question. */
+/* Decides after each round which limits stay candidates. */
 #include "cap/tune/internal.h"
 
 #include "base/util.h"

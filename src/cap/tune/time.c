@@ -25,7 +25,8 @@ double tune_expected_s(const struct tuner *tuner, size_t limit)
 {
 	const struct tune_limit *known = &tuner->limits[limit];
 	if (known->n_tried > 0)
-		return fmax(known->used_s / (double)known->n_tried, tuner->options.whole_runs ? 0 : tune_window_s(tuner));
+		return fmax(known->used_s / (double)known->n_tried,
+			tuner->options.whole_runs ? 0 : tune_window_s(tuner));
 	if (!tuner->options.whole_runs)
 		return tune_window_s(tuner);
 	// The best estimate is a run under another limit; NaN without any run.

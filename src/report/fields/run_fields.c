@@ -154,7 +154,7 @@ static const struct field cpu_fields[] = {
 	FIELD_AS(F, "method", cpu_method, NULL, "method of measurement"),
 	FIELD(F, main_cpu_s, "s", "CPU time of the root process"),
 	FIELD(F, descendants_cpu_s, "s", "CPU time of its descendants"),
-	FIELD(F, referee_cpu_s, "s", "CPU time by a second method (perf task-clock)"),
+	FIELD(F, task_clock_cpu_s, "s", "CPU time by a second method (perf task-clock)", .old_key = "referee_cpu_s"),
 	FIELD(F, processes_seen, NULL, "processes of the program"),
 	FIELD(F, processes_sampled, NULL, "processes that were alive at one or more samples"),
 	FIELD(F, voluntary_switches, NULL, "context switches because a thread waited"),

@@ -61,7 +61,7 @@ static void write_energy(struct om_run *w, size_t domain, bool of_target)
 {
 	const struct metering_domain *metering = &w->timeline.metering.domains[domain];
 	struct curve_walk all = {.curve = &metering->curve};
-	struct attribution_walk target = attribution_walk_begin(&metering->attribution);
+	struct attribution_walk target = attribution_walk_begin(&metering->attribution, NULL);
 	series_of_domain(w, domain);
 	for (size_t s = 0; s < w->run->n_segments; s++) {
 		struct slice interval = w->timeline.intervals[s];

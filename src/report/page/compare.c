@@ -81,7 +81,8 @@ static void block_description(const struct compare_page *page, size_t run)
 	static const struct {
 		enum compare_verdict verdict;
 		const char *text;
-	} words[] = {{COMPARE_LESS, "less"}, {COMPARE_MORE, "more"}, {COMPARE_NO_CHANGE, "without significant difference"}};
+	} words[] = {{COMPARE_LESS, "less"}, {COMPARE_MORE, "more"},
+		{COMPARE_NO_CHANGE, "without significant difference"}};
 	const char *between = "";
 	buf_printf(out, "; energy of %zu code block%s: ", c->n_blocks, c->n_blocks == 1 ? "" : "s");
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {

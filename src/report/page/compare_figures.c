@@ -48,8 +48,8 @@ static struct compare_figure mean_power(const struct findings *f)
 {
 	if (!(f->duration_s > 0))
 		return unknown;
-	double mean_w = findings_mean_power(f).total_w;
-	return (struct compare_figure){mean_w, f->total_j > 0 ? f->error_j / f->total_j * mean_w : (double)NAN};
+	const struct mean_power power = findings_mean_power(f);
+	return (struct compare_figure){power.total_w, power.error_w};
 }
 
 static struct compare_figure step_energy(const struct findings *f)

@@ -54,9 +54,9 @@ static void error_remark(const struct part *part)
 static void write_page(const struct findings *findings, const struct job_findings *job, const struct charts *charts,
 	const struct job_charts *time, struct buf *out)
 {
-	static section *const of_run[] = {part_heading, part_headline, error_remark, part_warnings, section_ledger, section_time,
-		section_blocks, section_flame, section_layers, section_tune, section_domains, section_gpus, section_metrics,
-		section_processes, section_about, section_events};
+	static section *const of_run[] = {part_heading, part_headline, error_remark, part_warnings, section_ledger,
+		section_time, section_blocks, section_flame, section_layers, section_tune, section_domains,
+		section_gpus, section_metrics, section_processes, section_about, section_events};
 	static section *const of_job[] = {part_heading, part_headline, error_remark, part_warnings, section_balance,
 		section_time, section_heat, section_nodes, section_ranks, section_blocks, section_domains, section_gpus,
 		section_about};
@@ -69,8 +69,13 @@ static void write_page(const struct findings *findings, const struct job_finding
 		return;
 	}
 	document.charts = charts;
-	const struct part part = {.out = out, .document = &document, .f = document.findings, .run = document.run, .job = job,
-		.charts = charts, .time = time};
+	const struct part part = {.out = out,
+		.document = &document,
+		.f = document.findings,
+		.run = document.run,
+		.job = job,
+		.charts = charts,
+		.time = time};
 	buf_init(&title, TITLE_CEILING);
 	if (job != NULL)
 		job_title(job, &title);

@@ -86,8 +86,9 @@ void blocks_draw(struct picture *p)
 	bool is_marked = false;
 	for (size_t i = 0; i < best.n; i++)
 		is_marked |= unresolved_mark(best.blocks[i]->total_j, best.blocks[i]->error_j)[0] != '\0';
-	picture_heading(p, is_marked ? "Energy of code blocks, inner blocks included (?: the error is as large as the value)"
-				     : "Energy of code blocks, inner blocks included");
+	picture_heading(p,
+		is_marked ? "Energy of code blocks, inner blocks included (?: the error is as large as the value)"
+			  : "Energy of code blocks, inner blocks included");
 	for (size_t i = 0; i < best.n; i++)
 		row(p, best.blocks[i], TOP + ROW * (double)i, scale);
 	if (best.n_known == best.n)

@@ -31,7 +31,7 @@ static const char *provenance_tag(const struct chart_series *s)
 
 static bool is_of_device(const struct chart *chart, const struct chart_series *s)
 {
-	return chart->look == CHART_LINES && s->device != NULL && s->line != CHART_PART;
+	return chart->style == CHART_LINES && s->device != NULL && s->line != CHART_PART;
 }
 
 static size_t count_like(const struct chart *chart, enum chart_line line)
@@ -56,7 +56,7 @@ static void swatch(struct legend *legend, const struct series_style *look)
 	struct picture *p = legend->c->p;
 	double y = legend->y - SWATCH + 1;
 	if (look->is_area) {
-		bool is_pale = legend->c->chart->look != CHART_STACKED;
+		bool is_pale = legend->c->chart->style != CHART_STACKED;
 		draw_rect(p, &(struct draw_style){.colour = look->colour, .opacity = is_pale ? 0.4 : 0.85}, legend->x,
 			y, SWATCH, SWATCH);
 		if (look->is_hatched)
@@ -290,7 +290,7 @@ static struct chart_picture begin(struct picture *p, const struct chart *chart)
 double picture_chart_height(const struct picture *p, const struct chart *chart)
 {
 	struct picture unseen = *p;
-	return begin(&unseen, chart).plot.top + BOTTOM + (chart->look == CHART_STACKED ? 216 : 96);
+	return begin(&unseen, chart).plot.top + BOTTOM + (chart->style == CHART_STACKED ? 216 : 96);
 }
 
 void picture_chart(struct picture *p, const struct chart *chart)

@@ -29,7 +29,7 @@ enum colour colour_of_device(const struct findings *f, const struct run_device *
 			beside += !domain->in_total;
 		}
 	}
-	// Without a domain: one of several runs, by index (chart/together.h).
+	// Without a domain: one of several runs, by index (chart/merge_runs.h).
 	return colour_of_series(device->index > 0 ? (unsigned int)device->index : 0);
 }
 
@@ -90,7 +90,7 @@ static bool has_mean(const struct chart *chart)
 
 struct series_style series_style(const struct chart_picture *c, const struct chart_series *s)
 {
-	if (c->chart->look == CHART_STACKED)
+	if (c->chart->style == CHART_STACKED)
 		return stacked_style(c, s);
 	struct series_style look = {.colour = COLOUR_TARGET, .width = 1.4, .is_shown = true, .has_range = true};
 	if (has_mean(c->chart)) { // with many devices: the mean and its range; single devices as thin lines
@@ -365,7 +365,7 @@ static void lines(struct chart_picture *c)
 
 void series_draw(struct chart_picture *c)
 {
-	if (c->chart->look == CHART_STACKED) {
+	if (c->chart->style == CHART_STACKED) {
 		stack(c);
 		over_stack(c);
 	} else {

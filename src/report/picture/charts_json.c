@@ -121,14 +121,14 @@ static const struct field series_fields[] = {
 #undef S
 static const struct object_type series_type = OBJECT_TYPE("series", "A series of a chart.", series_fields);
 
-static const char *const looks[] = {[CHART_STACKED] = "stacked", [CHART_LINES] = "lines", NULL};
+static const char *const styles[] = {[CHART_STACKED] = "stacked", [CHART_LINES] = "lines", NULL};
 
 #define C struct chart
 static const struct field chart_fields[] = {
 	FIELD(C, id, NULL, "which chart"),
 	FIELD(C, title, NULL, "its title"),
 	FIELD(C, unit, NULL, "unit of its values"),
-	FIELD(C, look, NULL, "areas on top of each other, or lines", .one_of = looks),
+	FIELD(C, style, NULL, "stacked areas, or lines", .one_of = styles, .old_key = "look"),
 	FIELD(C, ceiling, NULL, "upper bound of the values"),
 	FIELD_ITEMS(C, "series", series, n_series, &series_type, "its series"),
 };

@@ -111,7 +111,8 @@ static void names(struct picture *p, const struct plot *plot, const struct chart
 static void draw_lane(struct picture *p, const struct plot *plot, const struct chart_lane *lane, double y)
 {
 	if (lane->label != NULL) {
-		draw_text_begin(p, &(struct draw_text){.x = 0, .y = y + 11, .colour = COLOUR_FAINT, .size = SMALL_TEXT_SIZE});
+		draw_text_begin(p,
+			&(struct draw_text){.x = 0, .y = y + 11, .colour = COLOUR_FAINT, .size = SMALL_TEXT_SIZE});
 		draw_name(p->out, lane->label, LEFT - 6);
 		draw_text_end(p);
 	}

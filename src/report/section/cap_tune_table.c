@@ -55,7 +55,11 @@ static void mark(struct buf *out, const struct object_at *row, bool is_page)
 
 static void state(struct buf *out, const struct object_at *row, bool is_page)
 {
-	buf_str(out, is_chosen(row) ? "chosen" : !limit_of(row)->is_allowed ? "too slow" : limit_of(row)->is_added ? "added" : "");
+	buf_str(out,
+		is_chosen(row)                       ? "chosen"
+			: !limit_of(row)->is_allowed ? "too slow"
+			: limit_of(row)->is_added    ? "added"
+						     : "");
 }
 
 static void limit(struct buf *out, const struct object_at *row, bool is_page)

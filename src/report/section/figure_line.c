@@ -11,7 +11,8 @@ enum { LABEL_COLUMN = 2, REMARK_COLUMNS = TEXT_WIDTH - REMARK_COLUMN, WORD_COLUM
 // In the summary after a run a figure has two lines at most, if no word is longer than WORD_COLUMNS.
 static void add_remark(struct buf *out, const struct figure_line *line)
 {
-	size_t used = utf8_text_columns(out->data, out->size), first = used < REMARK_COLUMN ? REMARK_COLUMNS : TEXT_WIDTH - used;
+	size_t used = utf8_text_columns(out->data, out->size),
+	       first = used < REMARK_COLUMN ? REMARK_COLUMNS : TEXT_WIDTH - used;
 	struct buf fitted;
 	buf_init(&fitted, LINE_CEILING);
 	text_fit(&fitted, line->note.data, first + REMARK_COLUMNS - WORD_COLUMNS, false);

@@ -25,7 +25,8 @@ static bool find(struct place *p, const char *key)
 	for (size_t i = 0; i < at->type->n_fields; i++) {
 		const struct field *field = &at->type->fields[i];
 		bool is_inline = field->type == FIELD_IS_INLINE;
-		if (!is_inline && (field->key == NULL || strncmp(field->key, key, length) != 0 || field->key[length] != '\0'))
+		if (!is_inline &&
+			(field->key == NULL || strncmp(field->key, key, length) != 0 || field->key[length] != '\0'))
 			continue;
 		if (!field_present(field, at))
 			return false;
@@ -37,7 +38,8 @@ static bool find(struct place *p, const char *key)
 			return false;
 		bool is_same = is_inline && !field->by_pointer;
 		p->at[p->n - 1].field = field;
-		p->at[p->n++] = (struct object_at){field->object, data, is_same ? at->outer : at, is_inline ? at->index : 0, NULL};
+		p->at[p->n++] = (struct object_at){field->object, data, is_same ? at->outer : at,
+			is_inline ? at->index : 0, NULL};
 		if (find(p, is_inline ? key : key + length + 1))
 			return true;
 		p->n--;
@@ -48,7 +50,8 @@ static bool find(struct place *p, const char *key)
 }
 
 // Finds the field of a key; false: not found.
-static bool find_in(struct place *ret_place, const struct object_at *row, const struct object_type *more, const char *key)
+static bool find_in(struct place *ret_place, const struct object_at *row, const struct object_type *more,
+	const char *key)
 {
 	*ret_place = (struct place){.at = {*row}, .n = 1};
 	if (find(ret_place, key))
@@ -101,7 +104,8 @@ const char *row_text(const struct object_at *row, const struct object_type *more
 static const char *unit_in(const struct place *place)
 {
 	const char *unit = place->field->unit;
-	for (const struct object_at *at = &place->at[place->n - 1]; unit == NULL && at != NULL && at->type != NULL; at = at->outer)
+	for (const struct object_at *at = &place->at[place->n - 1]; unit == NULL && at != NULL && at->type != NULL;
+		at = at->outer)
 		unit = at->outer != NULL && at->outer->field != NULL ? at->outer->field->unit : NULL;
 	return unit;
 }
@@ -126,7 +130,8 @@ int rows_of(const struct object_at *document, const char *list, struct arena *ar
 	if (ret_rows->at == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		ret_rows->at[i] = (struct object_at){place->field->object, field_item(place->field, outer, i), outer, i, NULL};
+		ret_rows->at[i] = (struct object_at){place->field->object, field_item(place->field, outer, i), outer, i,
+			NULL};
 	ret_rows->n = ret_rows->shown = n;
 	return 0;
 }
@@ -204,7 +209,8 @@ static struct figure figure_of(const struct grid *grid, const struct column *col
 	figure.value = number_in(&place);
 	if (column->error != NULL)
 		figure.error = row_number(row, grid->more, column->error);
-	figure.mark = unresolved_mark(column->of != NULL ? row_number(row, grid->more, column->of) : figure.value, figure.error);
+	figure.mark = unresolved_mark(column->of != NULL ? row_number(row, grid->more, column->of) : figure.value,
+		figure.error);
 	figure.print = column->print != NULL ? column->print : printer_of(unit_in(&place));
 	return figure;
 }
@@ -261,7 +267,8 @@ static const char *title_of(const struct grid *grid, const struct column *column
 {
 	const struct object_at *row = rows->shown > 0 ? &rows->at[0] : rows->foot;
 	struct place place;
-	if (column->title == NULL && column->key != NULL && row != NULL && find_in(&place, row, grid->more, column->key))
+	if (column->title == NULL && column->key != NULL && row != NULL &&
+		find_in(&place, row, grid->more, column->key))
 		return place.field->title != NULL ? place.field->title : "";
 	return column->title != NULL ? column->title : "";
 }
@@ -341,8 +348,8 @@ void grid_text(const struct grid *grid, const struct rows *rows, struct buf *out
 	size_t n = columns_of(grid, rows, ON_TEXT, columns), n_heads = 0;
 	struct table table;
 	for (size_t i = 0; i < n; i++) {
-		heads[n_heads++] = (struct table_column){title_of(grid, columns[i], rows), columns[i]->kind == COLUMN_FIGURE,
-			columns[i]->is_middle};
+		heads[n_heads++] = (struct table_column){title_of(grid, columns[i], rows),
+			columns[i]->kind == COLUMN_FIGURE, columns[i]->is_middle};
 		if (columns[i]->error_title != NULL)
 			heads[n_heads++] = (struct table_column){columns[i]->error_title, true, false};
 	}
@@ -448,7 +455,8 @@ void grid_page(const struct grid *grid, const struct rows *rows, struct buf *out
 	bool any_sorted = false;
 	for (size_t c = 0; c < n; c++) {
 		bool is_sorted = columns[c]->is_sorted && !any_sorted;
-		heads[c] = (struct part_column){title_of(grid, columns[c], rows), classes[columns[c]->kind], is_sorted ? "descending" : NULL};
+		heads[c] = (struct part_column){title_of(grid, columns[c], rows), classes[columns[c]->kind],
+			is_sorted ? "descending" : NULL};
 		any_sorted |= is_sorted;
 	}
 	const struct part part = {.out = out};

@@ -20,7 +20,8 @@ enum { ON_TEXT = 1, ON_PAGE = 2, OF_RUN = 4, OF_JOB = 8, ON_SUMMARY = 16 };
 static inline bool is_wanted(unsigned int only, unsigned int surface, unsigned int document)
 {
 	const unsigned int surfaces = ON_TEXT | ON_PAGE | ON_SUMMARY, documents = OF_RUN | OF_JOB;
-	return ((only & surfaces) == 0 || surface == 0 || (only & surface) != 0) && ((only & documents) == 0 || document == 0 || (only & document) != 0);
+	return ((only & surfaces) == 0 || surface == 0 || (only & surface) != 0) &&
+		((only & documents) == 0 || document == 0 || (only & document) != 0);
 }
 
 enum column_kind { COLUMN_FIGURE, COLUMN_NAME, COLUMN_TEXT, COLUMN_LONG, COLUMN_BAR };

@@ -104,8 +104,8 @@ static void page_missing(const struct part *part)
 		buf_printf(part->out, " · <span class=\"warn\">%zu rank%s not complete</span>", incomplete,
 			incomplete == 1 ? "" : "s");
 	if (value_ok(job->missing_ranks) && job->missing_ranks > 0)
-		buf_printf(part->out, " · <span class=\"warn\">%lld rank%s missing</span>", (long long)job->missing_ranks,
-			job->missing_ranks == 1 ? "" : "s");
+		buf_printf(part->out, " · <span class=\"warn\">%lld rank%s missing</span>",
+			(long long)job->missing_ranks, job->missing_ranks == 1 ? "" : "s");
 }
 
 static void job_line(const struct part *part, const struct buf *words, const char *style, const char *element)
@@ -270,6 +270,8 @@ static void power_line(const struct part *part, const char *label)
 			peak_w = power->series[i].highest;
 	line_begin(&line, part, label);
 	human_power(&line.value, mean_w(part));
+	if (part->job == NULL)
+		buf_str(&line.value, unresolved_mark(mean_w(part), findings_mean_power(part->f).error_w));
 	if (isfinite(peak_w)) {
 		buf_str(line_also(&line), "at most ");
 		human_power(&line.note, peak_w);
@@ -298,6 +300,7 @@ static void time_and_power_line(const struct part *part, const char *label)
 	human_time(&line.value, part->f->duration_s);
 	if (isfinite(power.total_w)) {
 		human_power(line_also(&line), power.total_w);
+		buf_str(&line.note, unresolved_mark(power.total_w, power.error_w));
 		buf_str(&line.note, power.of_part ? " while measured" : " on average");
 	}
 	line_end(&line);

@@ -27,8 +27,8 @@ static const struct report_section {
 };
 static_assert(ARRAY_SIZE(report_sections) == SECTIONS, "one row per section");
 
-static void write_part(const struct findings *findings, const struct job_findings *job, void (*write)(const struct part *, const void *),
-	const void *data, struct buf *out, bool colour)
+static void write_part(const struct findings *findings, const struct job_findings *job,
+	void (*write)(const struct part *, const void *), const void *data, struct buf *out, bool colour)
 {
 	struct document document;
 	int r = document_make(findings, job, &document);
@@ -108,8 +108,8 @@ static void chosen_sections(const struct part *part, const void *data)
 	buf_finish(&others);
 }
 
-void report_text_sections(const struct findings *findings, const struct job_findings *job, const struct section_choice *choice,
-	struct buf *out, bool colour)
+void report_text_sections(const struct findings *findings, const struct job_findings *job,
+	const struct section_choice *choice, struct buf *out, bool colour)
 {
 	write_part(findings, job, chosen_sections, choice, out, colour);
 }

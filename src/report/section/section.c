@@ -176,8 +176,8 @@ static void text_warnings(const struct part *part, size_t warnings_max, size_t l
 		lines -= wanted < room ? wanted : room;
 	}
 	if (shown < n && lines > 0)
-		buf_printf(part->out, "  %s! %s%zu%s warning%s%s\n", part->style->warning, shown > 0 ? "… and " : "", n - shown,
-			shown > 0 ? " more" : "", n - shown == 1 ? "" : "s", part->style->off);
+		buf_printf(part->out, "  %s! %s%zu%s warning%s%s\n", part->style->warning, shown > 0 ? "… and " : "",
+			n - shown, shown > 0 ? " more" : "", n - shown == 1 ? "" : "s", part->style->off);
 }
 
 size_t warning_lines(const struct part *part)

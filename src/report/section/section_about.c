@@ -62,7 +62,8 @@ static void fact(struct buf *out, const char *name, const char *value)
 
 static void write_figures(const struct part *part)
 {
-	const struct object_at at = {part->job != NULL ? &job_report_type : &report_type, part->document, NULL, 0, NULL};
+	const struct object_at at = {part->job != NULL ? &job_report_type : &report_type, part->document, NULL, 0,
+		NULL};
 	struct buf value;
 	buf_init(&value, COMMAND_CEILING);
 	for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {

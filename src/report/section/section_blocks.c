@@ -38,7 +38,8 @@ static void name(struct buf *out, const struct object_at *row, bool is_page)
 		buf_str(out, block->name);
 		return;
 	}
-	buf_printf(out, "<span class=\"swatch c-%s\"></span>", palette[colour_of_block(document_of(row)->charts, index)].css);
+	buf_printf(out, "<span class=\"swatch c-%s\"></span>",
+		palette[colour_of_block(document_of(row)->charts, index)].css);
 	part_name(out, block->name);
 	if (is_of_job(row) && job_block_of(row)->waits)
 		buf_str(out, " <span class=\"tag tag-waits\">waits</span>");
@@ -167,15 +168,24 @@ static void most_of_all(struct buf *out, const struct object_at *row, bool is_pa
 		NULL, "", COLUMN_NAME, .write = name, .width = NAME_COLUMNS, .is_middle = true                        \
 	}
 static const struct column time_columns[] = {
-	NAME, {"num_calls"}, {"compute_time.total", "time"}, {"compute_time.mean", "per call"}, {"p95_s"}, {"self_time_s"},
+	NAME,
+	{"num_calls"},
+	{"compute_time.total", "time"},
+	{"compute_time.mean", "per call"},
+	{"p95_s"},
+	{"self_time_s"},
 	{"known_cpu_s"},
 };
 static const struct grid time_grid = GRID("times", time_columns, .more = &more);
 
 #define DERIVED .of = "energy_j", .error = "energy.error_j"
 static const struct column energy_columns[] = {
-	NAME, {"energy_j", .error = "energy.error_j", .error_title = "error"}, {"own_j", .error = "energy.self_error_j"},
-	{"per_call_j", DERIVED}, {"power_w", DERIVED}, {"share_percent", DERIVED},
+	NAME,
+	{"energy_j", .error = "energy.error_j", .error_title = "error"},
+	{"own_j", .error = "energy.self_error_j"},
+	{"per_call_j", DERIVED},
+	{"power_w", DERIVED},
+	{"share_percent", DERIVED},
 };
 // Time and energy in one table, where there is little room.
 static const struct column brief_columns[] = {
@@ -186,8 +196,13 @@ static const struct grid brief_grid = GRID("brief", brief_columns, .more = &more
 static const struct grid energy_grid = GRID("energies", energy_columns, .more = &more);
 
 static const struct column job_columns[] = {
-	NAME, {"num_calls"}, {"rank_time_s.mean", "per rank"}, {"rank_time_s.max"}, {"rank_time_s.max_rank", .print = human_whole},
-	{"rank_time_s.imbalance_percent"}, {"energy_j", .error = "energy.error_j", .error_title = "error"},
+	NAME,
+	{"num_calls"},
+	{"rank_time_s.mean", "per rank"},
+	{"rank_time_s.max"},
+	{"rank_time_s.max_rank", .print = human_whole},
+	{"rank_time_s.imbalance_percent"},
+	{"energy_j", .error = "energy.error_j", .error_title = "error"},
 };
 static const struct grid job_grid = GRID("job-blocks", job_columns, .more = &more);
 
@@ -329,7 +344,7 @@ static void page_remarks(const struct part *part, bool has_energy)
 	if (part->job != NULL && part->job->block_energy_left_out)
 		html_section_note(part,
 			"Too many spans to read all: blocks of ranks that did not read the sensors have no energy. "
-			"Use `--full` to read all spans.");
+			"Use `--all-samples` to read all spans.");
 }
 
 /* ---- section ---- */
@@ -353,7 +368,8 @@ static void text_tables(const struct part *part, struct rows *rows, size_t rows_
 	const struct object_at *foot = rows->foot;
 	const bool is_short = part->is_brief && has_energy;
 	if (part->job != NULL || is_short) {
-		section_begin(part, "blocks", part->job != NULL ? "Code blocks over all ranks" : title_of_section(SECTION_BLOCKS));
+		section_begin(part, "blocks",
+			part->job != NULL ? "Code blocks over all ranks" : title_of_section(SECTION_BLOCKS));
 		part_grid(part, part->job != NULL ? &job_grid : &brief_grid, rows, limits);
 		(part->job != NULL ? early_remark : endings)(part);
 		return;

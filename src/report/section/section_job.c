@@ -53,14 +53,16 @@ static void rank_name(struct buf *out, const struct object_at *row, bool is_page
 static void when(struct buf *out, const struct object_at *row, bool is_page)
 {
 	const struct job_rank *rank = rank_of(row);
-	double all_s = document_of(row)->charts->axis.length_s, waiting_s = isnan(rank->waiting_s) ? 0 : rank->waiting_s;
+	double all_s = document_of(row)->charts->axis.length_s,
+	       waiting_s = isnan(rank->waiting_s) ? 0 : rank->waiting_s;
 	double work_s = rank->duration_s - waiting_s;
 	const struct bar_piece pieces[] = {
 		{"target", rank->start_s / all_s, work_s / all_s, false},
 		{"others", (rank->start_s + work_s) / all_s, waiting_s / all_s, false},
 		{"unattributed", rank->end_s / all_s, rank->end_wait_s / all_s, false},
 	};
-	part_bar(out, "rank-bar", "time working, waiting and after its end", pieces, all_s > 0 ? ARRAY_SIZE(pieces) : 0);
+	part_bar(out, "rank-bar", "time working, waiting and after its end", pieces,
+		all_s > 0 ? ARRAY_SIZE(pieces) : 0);
 }
 
 // Writes the exit status; on a page, failures are coloured.
@@ -181,7 +183,8 @@ static void strip(struct buf *out, const struct object_at *row, bool is_page)
 	double *values = calloc_array(job->n_ranks, sizeof(*values));
 	for (size_t i = 0; values != NULL && i < job->n_ranks; i++) {
 		const struct object_at rank = {&rank_type, &job->ranks[i], row->outer, i, NULL};
-		values[i] = is_compared(job, &job->ranks[i]) ? row_number(&rank, NULL, row->outer->field->key) : (double)NAN;
+		values[i] = is_compared(job, &job->ranks[i]) ? row_number(&rank, NULL, row->outer->field->key)
+							     : (double)NAN;
 	}
 	if (values != NULL)
 		part_strip(out, values, job->n_ranks, spread_of(row));
@@ -215,9 +218,11 @@ static struct rows spreads(const struct part *part)
 	for (size_t i = 0; i < n; i++) {
 		const struct field *field = &imbalance_type.fields[i];
 		around[i] = (struct object_at){&imbalance_type, part->job, &around[n], 0, field};
-		if (field->object != &spread_type || ((const struct spread *)field_object(field, &around[i]))->count == 0)
+		if (field->object != &spread_type ||
+			((const struct spread *)field_object(field, &around[i]))->count == 0)
 			continue;
-		rows.at[rows.n++] = (struct object_at){&spread_type, field_object(field, &around[i]), &around[i], 0, NULL};
+		rows.at[rows.n++] = (struct object_at){&spread_type, field_object(field, &around[i]), &around[i], 0,
+			NULL};
 	}
 	return rows;
 }

@@ -96,7 +96,8 @@ static void cost_by_row(struct layer *layer, const json_t *row, const json_t *co
 
 static void cost_by_spans(struct layer *layer, const json_t *row, const struct findings *f)
 {
-	const struct block_finding *forward = block_of(f, layer->name, ""), *backward = block_of(f, layer->name, " backward");
+	const struct block_finding *forward = block_of(f, layer->name, ""),
+				   *backward = block_of(f, layer->name, " backward");
 	const struct block_finding *blocks[] = {forward, backward};
 	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
 		if (blocks[i] == NULL)
@@ -176,7 +177,8 @@ static void row(const struct layers *layers, const json_t *json)
 		part_cell_energy(out, layer.energy_j, layer.error_j);
 		part_cell_marked(out, layer.energy_j / all_j * 100, part_percent, mark);
 		part_cell_marked(out,
-			layer.multiply_adds > 0 ? layer.energy_j / (layer.passes * layer.multiply_adds) * 1e9 : (double)NAN,
+			layer.multiply_adds > 0 ? layer.energy_j / (layer.passes * layer.multiply_adds) * 1e9
+						: (double)NAN,
 			human_energy, mark);
 	}
 	buf_str(out, "</tr>\n");

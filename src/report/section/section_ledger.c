@@ -65,7 +65,8 @@ void ledger_keys(const struct part *part)
 	for (size_t i = 0; i < OWNERS; i++) {
 		if (!(owner_j(&part->f->ledger, i) > 0))
 			continue;
-		key(part->out, owners[i].css, owner_name(i, part->job != NULL), owner_j(&part->f->ledger, i), part->f->total_j);
+		key(part->out, owners[i].css, owner_name(i, part->job != NULL), owner_j(&part->f->ledger, i),
+			part->f->total_j);
 		buf_str(part->out, "</li>\n");
 	}
 	buf_str(part->out, "</ul>\n");
@@ -134,17 +135,22 @@ struct owned {
 	double energy_j, error_j, share_percent;
 };
 
+static bool is_idle(const struct owned *owned)
+{
+	return owners[owned->owner].offset == offsetof(struct ledger, idle_j);
+}
+
 // Why idle energy is missing although the machine has idle power: 0 would suggest that it used none.
-static const char *idle_meaning(const struct part *part)
+static const char *why_no_idle(const struct part *part)
 {
 	const char *mode = run_metadata(part->run, META_KEY_ATTRIBUTION);
 	if (mode != NULL && strcmp(mode, "busy") == 0)
-		return "not separated (attribution: busy)";
+		return "; not separated (attribution: busy)";
 	for (size_t i = 0; i < part->f->n_domains; i++)
 		if (part->f->domains[i].in_total &&
 			strstr(part->f->domains[i].attribution, "idle power unknown") != NULL)
-			return "not separated (idle power unknown)";
-	return "n/a";
+			return "; not separated (idle power unknown)";
+	return "";
 }
 
 static void owned_name(struct buf *out, const struct object_at *row, bool is_page)
@@ -153,20 +159,20 @@ static void owned_name(struct buf *out, const struct object_at *row, bool is_pag
 	const struct owner *owner = &owners[owned->owner];
 	const char *name = owner_name(owned->owner, owned->part->job != NULL);
 	if (is_page)
-		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s</span>", owner->css, name,
-			owner->meaning);
+		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s%s</span>",
+			owner->css, name, owner->meaning,
+			is_idle(owned) && isnan(owned->energy_j) ? why_no_idle(owned->part) : "");
 	else
 		buf_str(out, name);
 }
 
 static void share(struct buf *out, const struct object_at *row, bool is_page)
 {
-	const struct owned *owned = row->data;
-	bool is_idle = owners[owned->owner].offset == offsetof(struct ledger, idle_j);
-	if (isnan(owned->share_percent))
-		buf_printf(out, "<span class=\"faint small untold\">%s</span>", is_idle ? idle_meaning(owned->part) : "n/a");
+	double share_percent = ((const struct owned *)row->data)->share_percent;
+	if (isnan(share_percent))
+		buf_str(out, "<span class=\"faint\">n/a</span>");
 	else
-		part_percent(out, owned->share_percent);
+		part_percent(out, share_percent);
 }
 
 // A bar with a resolution of eighths of a column.
@@ -206,7 +212,8 @@ void section_ledger(const struct part *part)
 		return;
 	for (size_t i = 0; i < OWNERS; i++) {
 		double energy_j = owner_j(&f->ledger, i);
-		owned[i] = (struct owned){i, part, energy_j, i == 0 ? f->target_error_j : (double)NAN, energy_j / f->total_j * 100};
+		owned[i] = (struct owned){i, part, energy_j, i == 0 ? f->target_error_j : (double)NAN,
+			energy_j / f->total_j * 100};
 		at[i] = (struct object_at){.type = &owned_type, .data = &owned[i]};
 	}
 	section_begin(part, "ledger", title_of_section(SECTION_LEDGER));

@@ -32,11 +32,12 @@ static const struct run_process *process_of(const struct object_at *at)
 	return at->data;
 }
 
-static double lived_s(const struct object_at *at)
+static double elapsed_s(const struct object_at *at)
 {
 	const struct run_process *process = process_of(at);
-	return value_ok(process->start_ns) && value_ok(process->end_ns) ? (double)(process->end_ns - process->start_ns) / 1e9
-									: (double)NAN;
+	return value_ok(process->start_ns) && value_ok(process->end_ns)
+		? (double)(process->end_ns - process->start_ns) / 1e9
+		: (double)NAN;
 }
 
 #define P struct run_process
@@ -45,7 +46,7 @@ static const struct field process_fields[] = {
 	FIELD(P, pid, NULL, "process id", .title = "pid"),
 	FIELD_AS(P, "cpu_s", cpu_ns, "s", "CPU time", .title = "CPU", .scale = 1e-9),
 	FIELD(P, max_rss_bytes, "bytes", "peak resident memory", .title = "peak memory"),
-	FIELD_NUMBER("lived_s", lived_s, "s", "time from start to end", .title = "lived"),
+	FIELD_NUMBER("elapsed_s", elapsed_s, "s", "time from start to end", .title = "elapsed time"),
 };
 #undef P
 static const struct object_type process_type = OBJECT_TYPE("process", "A process of the program.", process_fields);
@@ -67,7 +68,7 @@ static void command(struct buf *out, const struct object_at *row, bool is_page)
 
 static const struct column process_columns[] = {
 	{NULL, "", COLUMN_NAME, .write = command}, {"pid", .print = human_whole}, {"cpu_s", .is_sorted = true},
-	{"max_rss_bytes"}, {"lived_s", .only = ON_PAGE},
+	{"max_rss_bytes"}, {"elapsed_s", .only = ON_PAGE},
 };
 static const struct grid process_grid = GRID("processes-table", process_columns);
 

@@ -94,6 +94,8 @@ void tracking_blocks_text(const struct tracking_findings *findings, struct buf *
 		if (findings->blocks[i].timepoints == 0)
 			continue;
 		title(&page, findings->blocks[i].name);
-		metrics_table(&page, &(struct object_at){&tracking_block_type, &findings->blocks[i], &document, i, NULL}, "resource_usage");
+		metrics_table(&page,
+			&(struct object_at){&tracking_block_type, &findings->blocks[i], &document, i, NULL},
+			"resource_usage");
 	}
 }

@@ -128,7 +128,8 @@ static void put_silences(struct instants *instants, const struct run_device *dev
 static void put_event(struct instants *instants, const struct event *event)
 {
 	struct trace *trace = instants->trace;
-	const char *kind = event->kind_name != NULL ? event->kind_name : "", *text = event->text != NULL ? event->text : "";
+	const char *kind = event->kind_name != NULL ? event->kind_name : "",
+		   *text = event->text != NULL ? event->text : "";
 	bool is_mark = event->kind == EVENT_KIND_MARK; // the text of a mark is its name, set by the program
 	uint64_t at = track(instants, track_of(event->kind));
 	struct trace_event instant = trace_instant(trace, at, event->t_ns);

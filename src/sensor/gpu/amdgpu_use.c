@@ -140,8 +140,8 @@ size_t amdgpu_users_merge(struct device_user *users, size_t n, size_t room, cons
 	if (left_percent < 0)
 		left_percent = 0;
 	for (size_t i = 0; i < n_processes && kept < room; i++)
-		users[kept++] = make_user(processes[i].pid, busy_of(&processes[i], processes, n_processes, left_percent),
-			processes[i].bytes);
+		users[kept++] = make_user(processes[i].pid,
+			busy_of(&processes[i], processes, n_processes, left_percent), processes[i].bytes);
 	// Neither list shows processes of other users unless wattle runs as root.
 	if (n_processes == 0 && left_percent > 0 && kept < room)
 		users[kept++] = make_user(0, left_percent, VALUE_MISSING);

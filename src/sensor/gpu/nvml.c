@@ -285,8 +285,9 @@ static void add_instance(struct nvml_state *nvml, const struct nvml_gpu *gpu, si
 	text_copy(domain->device, sizeof(domain->device), instance->name);
 	text_copy(domain->uuid, sizeof(domain->uuid), instance->uuid);
 	if (instance->slices > 0)
-		snprintf(domain->why, sizeof(domain->why), "part of %s: its energy is divided by SM slices, %u of %u here",
-			gpu->domain->name, instance->slices, gpu->mig.total_slices);
+		snprintf(domain->why, sizeof(domain->why),
+			"part of %s: its energy is divided by SM slices, %u of %u here", gpu->domain->name,
+			instance->slices, gpu->mig.total_slices);
 	else
 		snprintf(domain->why, sizeof(domain->why),
 			"part of %s: its energy is divided by memory, %.0f %% here", gpu->domain->name,

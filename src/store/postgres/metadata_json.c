@@ -79,7 +79,8 @@ static void put_time(struct jsonw *j, const char *key, int64_t unix_ns)
 static int put_recorded(struct source *source, struct jsonw *j)
 {
 	sqlite3_stmt *s = NULL;
-	int r = sqlite3_prepare_v2(source->db, "SELECT value, CAST(value AS INTEGER) FROM run WHERE key = ?", -1, &s, NULL);
+	int r = sqlite3_prepare_v2(source->db, "SELECT value, CAST(value AS INTEGER) FROM run WHERE key = ?", -1, &s,
+		NULL);
 	struct pg_column columns[PG_COLUMNS_MAX];
 	size_t n = pg_columns("recording", columns);
 	for (size_t i = 0; r == SQLITE_OK && i < n; i++) {

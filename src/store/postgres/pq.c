@@ -93,8 +93,9 @@ int pg__fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr)
 	// The server lacks a column: the store has not been brought up to date.
 	bool is_older = strcmp(state, "42703") == 0;
 	return error_set(reterr, pg__meaning_of(state), "PostgreSQL at %s: %s%s", pg->where, why,
-		is_older ? "; the store belongs to another version of wattle: its owner must run `wattle store init URL`"
-			 : "");
+		is_older
+			? "; the store belongs to another version of wattle: its owner must run `wattle store init URL`"
+			: "");
 }
 
 const char *pg_where(const struct pg *pg)

@@ -62,7 +62,7 @@ int64_t pg_time_ns(const struct pg_rows *rows, size_t row, size_t column); // ti
 /* ---- COPY, binary ---- */
 
 /* COPY table (columns) FROM STDIN (FORMAT binary): begin, any number of data calls, end. The bytes are the complete format,
- * including header and trailer (copy.h creates them). After a failure the transaction must be rolled back. */
+ * including header and trailer (copy.c creates them). After a failure the transaction must be rolled back. */
 int pg_copy_begin(struct pg *pg, const char *sql, struct wattle_error *reterr);
 int pg_copy_data(struct pg *pg, const void *bytes, size_t size, struct wattle_error *reterr);
 int pg_copy_end(struct pg *pg, struct wattle_error *reterr);

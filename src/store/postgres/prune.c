@@ -122,8 +122,9 @@ int pg_prune(struct pg *pg, int64_t older_ns, bool dry, struct pg_prune *ret_pru
 	if (r == 0)
 		r = pg_store_read_status(pg, &store, reterr);
 	if (r == 0 && !dry && !store.is_ours)
-		return error_set(reterr, -EACCES, "only the owner of the store at %s can drop old days; role %s is not its owner",
-			pg_where(pg), store.role);
+		return error_set(reterr, -EACCES,
+			"only the owner of the store at %s can drop old days; role %s is not its owner", pg_where(pg),
+			store.role);
 	if (r == 0)
 		r = find_day(pg, older_ns, &prune, reterr);
 	if (r == 0)

@@ -70,8 +70,8 @@ int ranges_parse(const char *text, struct ranges *ret_ranges)
 	for (const char *at = text; at != NULL && (at = strchr(at, '[')) != NULL; at++) {
 		int64_t from, end; // end: exclusive
 		int length = 0;
-		if (sscanf(at, "[%" SCNd64 ",%" SCNd64 ")%n", &from, &end, &length) != 2 || length == 0 || end <= from ||
-			(ranges.n > 0 && from <= ranges.items[ranges.n - 1].to)) {
+		if (sscanf(at, "[%" SCNd64 ",%" SCNd64 ")%n", &from, &end, &length) != 2 || length == 0 ||
+			end <= from || (ranges.n > 0 && from <= ranges.items[ranges.n - 1].to)) {
 			ranges_finish(&ranges);
 			return -EINVAL;
 		}

@@ -227,12 +227,14 @@ static const char grant_schema[] =
 	"n.oid = p.pronamespace WHERE p.oid = 'wattle_version()'::regprocedure), $1::text)";
 
 static const char *const grants[][3] = {
-	[PG_WRITER] = {"SELECT format('GRANT INSERT ON sample, device_sample, process_sample, span, user_metric, event TO %I', $1::text)",
-		"SELECT format('GRANT EXECUTE ON FUNCTION wattle_version(), wattle_days(date, date), wattle_begin(uuid), "
-		"wattle_put(uuid, jsonb), wattle_mark(uuid, jsonb) TO %I', $1::text)"},
-	[PG_READER] = {"SELECT format('GRANT SELECT ON recording, sent, run, segment, device, process, block, metric, sample, device_sample, "
-		"process_sample, span, user_metric, event, wattle_schema, wattle_big TO %I', $1::text)",
-		"SELECT format('GRANT EXECUTE ON FUNCTION wattle_version() TO %I', $1::text)"},
+	[PG_WRITER] =
+		{"SELECT format('GRANT INSERT ON sample, device_sample, process_sample, span, user_metric, event TO %I', $1::text)",
+			"SELECT format('GRANT EXECUTE ON FUNCTION wattle_version(), wattle_days(date, date), wattle_begin(uuid), "
+			"wattle_put(uuid, jsonb), wattle_mark(uuid, jsonb) TO %I', $1::text)"},
+	[PG_READER] =
+		{"SELECT format('GRANT SELECT ON recording, sent, run, segment, device, process, block, metric, sample, device_sample, "
+		 "process_sample, span, user_metric, event, wattle_schema, wattle_big TO %I', $1::text)",
+			"SELECT format('GRANT EXECUTE ON FUNCTION wattle_version() TO %I', $1::text)"},
 };
 
 static int make_role(struct pg *pg, const char *role, bool *ret_made, struct wattle_error *reterr)
@@ -288,8 +290,9 @@ int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *r
 	struct pg_store store;
 	int r = pg_store_read_status(pg, &store, reterr);
 	if (r == 0 && !store.is_ours) // a GRANT by a role that is not the owner silently does nothing
-		r = error_set(reterr, -EACCES, "only the owner of the store at %s can grant access; role %s is not its owner",
-			pg_where(pg), store.role);
+		r = error_set(reterr, -EACCES,
+			"only the owner of the store at %s can grant access; role %s is not its owner", pg_where(pg),
+			store.role);
 	if (r == 0)
 		r = pg_exec(pg, "BEGIN", reterr);
 	if (r < 0)

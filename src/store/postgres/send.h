@@ -308,7 +308,7 @@ int send_begin(struct send *send, struct wattle_error *reterr);
 int send_put(struct send *send, const char *json, struct wattle_error *reterr);
 int send_fail_file(struct send *send, struct wattle_error *reterr);
 
-// Shared by the files of source.h. Internal to src/store/postgres.
+// Shared by source.c and source_clock.c. Internal to src/store/postgres.
 
 int source_read_clocks(struct source *source);                 // SQLite result code
 void source_begin_levels(struct source *source, int64_t mark); // call before reading the rows of a table after the mark

@@ -10,7 +10,9 @@ static int count_differs(struct send *send, enum layout_table table, struct watt
 	int64_t sent = send->marks.tables[table].n;
 	if (n == sent)
 		return 0;
-	return error_set(reterr, -EPROTO, "%s has %" PRId64 " rows of %s, and %" PRId64 " were sent; no data is lost: keep the file and report this as a bug",
+	return error_set(reterr, -EPROTO,
+		"%s has %" PRId64 " rows of %s, and %" PRId64
+		" were sent; no data is lost: keep the file and report this as a bug",
 		send->source.path, n, layout_names[table].name, sent);
 }
 
@@ -40,7 +42,8 @@ static int finish_transaction(struct send *send, struct wattle_error *reterr)
 	bool is_sent = processes.mark == send->processes.mark && processes.n == send->processes.n;
 	int r = send_begin(send, reterr);
 	if (r == 1)
-		return error_set(reterr, -EAGAIN, "PostgreSQL at %s has lost rows; they are sent again", pg_where(send->pg));
+		return error_set(reterr, -EAGAIN, "PostgreSQL at %s has lost rows; they are sent again",
+			pg_where(send->pg));
 	if (r == 0) // waits for the disk, also for all earlier transactions
 		r = pg_exec(send->pg, "SET LOCAL synchronous_commit = on", reterr);
 	if (r == 0 && !is_sent)

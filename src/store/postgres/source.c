@@ -79,8 +79,8 @@ int source_open(struct source *source, bool is_live, struct wattle_error *reterr
 	if (sql_exec(source->db, "PRAGMA temp_store=MEMORY; BEGIN") != SQLITE_OK)
 		r = sql_fail(source->db, source->path, reterr);
 	else if (!read_id(source))
-		r = error_set(reterr, -EINVAL, "%s: the run has no ID, so wattle can't check whether it was already sent",
-			source->path);
+		r = error_set(reterr, -EINVAL,
+			"%s: the run has no ID, so wattle can't check whether it was already sent", source->path);
 	else if (source_read_clocks(source) != SQLITE_OK)
 		r = sql_fail(source->db, source->path, reterr);
 	if (r < 0)

@@ -89,7 +89,8 @@ static int find_ends(struct source *source)
 		bool is_last = i + 1 == run->n_segments;
 		larger[i] = last_tick_before(source, is_last ? INT64_MAX : run->segments[i + 1].start_ns);
 		if (is_last && source->is_live) {
-			source->before_ns = larger[i] > run->segments[i].start_ns ? larger[i] : run->segments[i].start_ns;
+			source->before_ns = larger[i] > run->segments[i].start_ns ? larger[i]
+										  : run->segments[i].start_ns;
 			larger[i] = INT64_MAX;
 		}
 	}
@@ -159,8 +160,8 @@ static int64_t find_previous(struct source *source, enum layout_table table, int
 	sqlite3_stmt *s = NULL;
 	int64_t t_ns = VALUE_MISSING;
 	if (sqlite3_prepare_v2(source->db,
-		    "SELECT t_ns FROM device_sample WHERE device = ?1 AND t_ns <= ?2 ORDER BY t_ns DESC LIMIT 1", -1, &s,
-		    NULL) == SQLITE_OK) {
+		    "SELECT t_ns FROM device_sample WHERE device = ?1 AND t_ns <= ?2 ORDER BY t_ns DESC LIMIT 1", -1,
+		    &s, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(s, 1, device);
 		sqlite3_bind_int64(s, 2, source->previous_mark);
 		t_ns = sqlite3_step(s) == SQLITE_ROW ? sql_i64(s, 0) : VALUE_MISSING;
@@ -206,7 +207,8 @@ enum pg_level source_level(struct source *source, enum layout_table table, int64
 	*previous_ns = t_ns;
 	const struct run *run = &source->clocks;
 	size_t segment = segment_of(run, t_ns);
-	bool is_first = !value_ok(before_ns) || (segment < run->n_segments && before_ns < run->segments[segment].start_ns);
+	bool is_first = !value_ok(before_ns) ||
+		(segment < run->n_segments && before_ns < run->segments[segment].start_ns);
 	bool is_end = segment < run->n_segments && t_ns >= source->last_ns[segment];
 	if (has_raw || is_first || is_end || before_ns / (60 * NS_PER_S) != t_ns / (60 * NS_PER_S))
 		return PG_LEVEL_MINUTE;

@@ -179,7 +179,8 @@ static double p95_of(size_t n)
 // Of n calls, the smallest value that 95 % do not exceed: the 10th of 10, the 19th of 20, the 95th of 100.
 static void p95(void **state)
 {
-	static const size_t n[][2] = {{1, 1}, {2, 2}, {10, 10}, {19, 19}, {20, 19}, {39, 38}, {40, 38}, {100, 95}, {10000, 9500}};
+	static const size_t n[][2] = {{1, 1}, {2, 2}, {10, 10}, {19, 19}, {20, 19}, {39, 38}, {40, 38}, {100, 95},
+		{10000, 9500}};
 	for (size_t i = 0; i < ARRAY_SIZE(n); i++)
 		assert_close(p95_of(n[i][0]), (double)n[i][1] / 1e3);
 	struct run run;

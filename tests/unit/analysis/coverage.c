@@ -256,8 +256,8 @@ static const struct row {
 	void (*meter)(struct scene *scene);
 	bool period_unknown;
 	double span_s; // of a code block in the run, whose energy is checked instead; 0: the run
-	/* Wider than this load needs, because others need it: nothing shows the power within one update, nor,
-	 * without power readings, that this load does not vary in phase with the counter. */
+	/* The error is larger than this load needs: no reading shows the power within one update. Without power readings,
+	 * none shows whether the load varies in phase with the counter. */
 	bool wide;
 	bool calibration; // judged by error_j and calibration_error_j combined
 } rows[] = {
@@ -270,7 +270,8 @@ static const struct row {
 	{"100 ms, steps", 0.1, 0.05, 0.001, LOAD_STEPS, {0.01, 0.3}, {1, 12}, PLAIN, count_energy},
 	{"100 ms, steps, quick readings", 0.1, 0.05, 0.001, LOAD_STEPS, {0.01, 0.3}, {1, 12}, LOOKS, count_energy},
 	{"100 ms, square wave", 0.1, 0.05, 0.001, LOAD_SQUARE, {0.01, 0.3}, {1, 12}, PLAIN, count_energy},
-	{"100 ms, square wave, quick readings", 0.1, 0.05, 0.001, LOAD_SQUARE, {0.01, 0.3}, {1, 12}, LOOKS, count_energy},
+	{"100 ms, square wave, quick readings", 0.1, 0.05, 0.001, LOAD_SQUARE, {0.01, 0.3}, {1, 12}, LOOKS,
+		count_energy},
 	{"100 ms, random", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, PLAIN, count_energy},
 	{"100 ms, random, quick readings", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, LOOKS, count_energy},
 	{"100 ms, random, once a second", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.5, 1}, {2, 12}, LOOKS, count_energy},

@@ -121,7 +121,8 @@ static const struct field made_fields[] = {
 	FIELD(struct made, complete, NULL, "whether it ended"),
 	FIELD_INLINE(&base_type),
 	FIELD_BY(struct made, device, "vendor", struct device, vendor, NULL, "maker of the device"),
-	FIELD_BY(struct made, device, "index", struct device, index, NULL, "number of the device", .present = has_device),
+	FIELD_BY(struct made, device, "index", struct device, index, NULL, "number of the device",
+		.present = has_device),
 	FIELD_NUMBER("share_percent", share_percent, "%", "share"),
 	FIELD_TEXT("kind", made_text, NULL, "kind", .argument = "a", .one_of = kinds),
 	FIELD_UNSIGNED("seed", seed, NULL, "seed"),
@@ -139,10 +140,10 @@ static const struct field made_fields[] = {
 static const struct object_type made_type = OBJECT_TYPE("made", "A made document.", made_fields);
 
 static const struct device device = {.index = 7, .vendor = "acme"};
-static const struct made known = {1.5, 42, 3, true, "vn0", "GPU-1", &device, {"first", 2}, {{"a", 3}, {"b", 4}}, 2, {5, 6},
-	-2, UINT32_MAX, BLUE, 1500000000, "n"};
-static const struct made unknown = {(double)NAN, VALUE_MISSING, 3, false, NULL, "", NULL, {NULL, (double)INFINITY}, {{0}}, 0,
-	{(double)NAN, 1}, 0, 0, (enum color)3, VALUE_MISSING, ""};
+static const struct made known = {1.5, 42, 3, true, "vn0", "GPU-1", &device, {"first", 2}, {{"a", 3}, {"b", 4}}, 2,
+	{5, 6}, -2, UINT32_MAX, BLUE, 1500000000, "n"};
+static const struct made unknown = {(double)NAN, VALUE_MISSING, 3, false, NULL, "", NULL, {NULL, (double)INFINITY},
+	{{0}}, 0, {(double)NAN, 1}, 0, 0, (enum color)3, VALUE_MISSING, ""};
 
 static const struct json_row {
 	const char *teaches;
@@ -185,7 +186,8 @@ static void check_lines(void **state)
 	buf_finish(&out);
 }
 
-static const struct field readings_fields[] = {FIELD_LIST(NULL, &reading_type, reading_count, reading_item, "all readings")};
+static const struct field readings_fields[] = {
+	FIELD_LIST(NULL, &reading_type, reading_count, reading_item, "all readings")};
 static const struct object_type readings_type = OBJECT_TYPE("readings", "A document that is a list.", readings_fields);
 
 static void check_list(void **state)
@@ -195,8 +197,9 @@ static void check_list(void **state)
 	buf_init(&out, 1 << 16);
 	document_json(&out, &readings_type, &known, false);
 	document_json(&out, &readings_type, &none, false);
-	assert_string_equal(out.data, "[{\"name\": \"a\", \"power_w\": 3, \"of\": 42}, {\"name\": \"b\", \"power_w\": 4, "
-				      "\"of\": 43}][]");
+	assert_string_equal(out.data,
+		"[{\"name\": \"a\", \"power_w\": 3, \"of\": 42}, {\"name\": \"b\", \"power_w\": 4, "
+		"\"of\": 43}][]");
 	buf_finish(&out);
 }
 
@@ -217,7 +220,8 @@ static const struct schema_row {
 } schema_rows[] = {
 	{"schema: a number may be null and states its unit", "energy_j",
 		"{\"description\": \"energy (J)\", \"type\": [\"number\", \"null\"]}"},
-	{"schema: a boolean is always known", "complete", "{\"description\": \"whether it ended\", \"type\": \"boolean\"}"},
+	{"schema: a boolean is always known", "complete",
+		"{\"description\": \"whether it ended\", \"type\": \"boolean\"}"},
 	{"schema: inlined fields are properties of the parent", "host",
 		"{\"description\": \"name of the machine\", \"type\": [\"string\", \"null\"]}"},
 	{"schema: a text field lists its allowed values", "kind",
@@ -234,6 +238,56 @@ static const struct schema_row {
 		"{\"description\": \"energy by domain\", \"type\": \"object\", \"additionalProperties\": "
 		"{\"description\": \"energy (J)\", \"type\": [\"number\", \"null\"]}}"},
 };
+
+/* A key with a deprecated name. */
+
+static const struct field renamed_fields[] = {
+	FIELD(struct reading, power_w, "W", "power", .old_key = "watts"),
+	FIELD_AS(struct reading, "title", name, NULL, "name of the meter"),
+};
+static const struct object_type renamed_type = OBJECT_TYPE("renamed", "A reading with a renamed key.", renamed_fields);
+
+static void old_keys(void **state)
+{
+	const struct reading reading = {"a", 2.5};
+	struct buf out;
+	buf_init(&out, 1 << 10);
+	document_json(&out, &renamed_type, &reading, false);
+	assert_string_equal(out.data, "{\"power_w\": 2.5, \"watts\": 2.5, \"title\": \"a\"}");
+	buf_finish(&out);
+
+	json_t *schema = schema_of(&renamed_type);
+	const json_t *renamed = json_object_get(json_object_get(schema, "$defs"), "renamed");
+	json_t *expected = json_loads(
+		"{\"deprecated\": true, \"description\": \"deprecated, use power_w\", \"type\": [\"number\", \"null\"]}",
+		0, NULL);
+	assert_true(json_equal(json_object_get(json_object_get(renamed, "properties"), "watts"), expected));
+	json_decref(expected);
+	expected = json_loads("[\"power_w\", \"title\"]", 0, NULL);
+	assert_true(json_equal(json_object_get(renamed, "required"), expected));
+	json_decref(expected);
+	json_decref(schema);
+}
+
+static const struct old_key_row {
+	const char *teaches, *json;
+	double power_w;
+} old_key_rows[] = {
+	{"read: the value of a deprecated key", "{\"watts\": 1, \"title\": \"a\"}", 1},
+	{"read: the new key takes precedence over the deprecated one", "{\"watts\": 1, \"power_w\": 2}", 2},
+};
+
+static void read_old_key(void **state)
+{
+	const struct old_key_row *row = *state;
+	struct reading reading;
+	struct arena *arena = arena_new();
+	json_t *json = json_loads(row->json, 0, NULL);
+	assert_int_equal(fields_read(json, &renamed_type, &reading, arena, NULL), 0);
+	assert_true(reading.power_w == row->power_w);
+	arena_free(arena);
+	json_decref(json);
+}
 
 static void check_schema(void **state)
 {
@@ -310,7 +364,8 @@ static const void *first(const struct object_at *at, size_t i)
 }
 
 static const struct field any_field = FIELD_GETTER(FIELD_IS_ANY, any, "value", any_value, NULL, "any value");
-static const struct field instant_field = FIELD_NUMBER("at_s", instant_s, "s", "an instant", .digits = FIELD_DIGITS_OF_INSTANT);
+static const struct field instant_field = FIELD_NUMBER("at_s", instant_s, "s", "an instant",
+	.digits = FIELD_DIGITS_OF_INSTANT);
 static const struct field open_fields[] = {
 	FIELD(struct made, complete, NULL, "whether it ended"),
 	FIELD_MAP(NULL, &any_field, four, any_name, "further keys"),
@@ -401,9 +456,11 @@ static bool is_not_red(const struct object_at *at)
 }
 
 #define S struct saved
-static const struct field inline_fields[] = {FIELD(S, wraps, NULL, "wraps"), FIELD(S, color, NULL, "color", .one_of = colors)};
+static const struct field inline_fields[] = {FIELD(S, wraps, NULL, "wraps"),
+	FIELD(S, color, NULL, "color", .one_of = colors)};
 static const struct object_type inline_type = OBJECT_TYPE("inline", "What is inlined.", inline_fields);
-static const struct field point_field = FIELD_ITEM_VALUES(struct point, NULL, coordinates, n, &number_item, "coordinates");
+static const struct field point_field = FIELD_ITEM_VALUES(struct point, NULL, coordinates, n, &number_item,
+	"coordinates");
 static const struct field saved_fields[] = {
 	FIELD_SCHEMA("wattle-saved/1"),
 	FIELD(S, power_w, "W", "power", .null_if = is_red),
@@ -498,6 +555,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "JSON: each list in a list is on a line of its own", check_lines);
 	ROWS_ADD_ONE(&tests, "JSON: the top level of a document may be a list", check_list);
 	ROWS_ADD(&tests, schema_rows, check_schema);
+	ROWS_ADD_ONE(&tests, "a renamed key: JSON has both, the schema marks the old one as deprecated", old_keys);
+	ROWS_ADD(&tests, old_key_rows, read_old_key);
 	ROWS_ADD_ONE(&tests, "schema: the top level of a document may be a list", schema_of_a_list);
 	ROWS_ADD(&tests, open_rows, check_open);
 	ROWS_ADD_ONE(&tests, "schema: an object that allows additional keys", schema_of_open_object);

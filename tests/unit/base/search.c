@@ -20,7 +20,7 @@ static const struct i64_row {
 	{"numbers: value between two: the later one", ARRAY_SIZE(numbers), 1, 3},
 	{"numbers: value before all", ARRAY_SIZE(numbers), INT64_MIN, 0},
 	{"numbers: the last value", ARRAY_SIZE(numbers), INT64_MAX, 6},
-	{"numbers: value after all: n", ARRAY_SIZE(numbers) - 1, 4, ARRAY_SIZE(numbers) - 1},
+	{"numbers: value greater than all: n", ARRAY_SIZE(numbers) - 1, 4, ARRAY_SIZE(numbers) - 1},
 };
 
 static void check_i64(void **state)

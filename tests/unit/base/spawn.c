@@ -73,7 +73,8 @@ static void its_stacks_leave_nothing_behind(void **state)
 	close(line);
 	char *maps[16];
 	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
-		maps[i] = mmap(NULL, ENOUGH / ARRAY_SIZE(maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		maps[i] = mmap(NULL, ENOUGH / ARRAY_SIZE(maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
 		assert_ptr_not_equal(maps[i], MAP_FAILED);
 		memset(maps[i], (int)i, ENOUGH / ARRAY_SIZE(maps));
 	}

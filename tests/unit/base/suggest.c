@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "rows.h"
 
-static const char COMMANDS[] = "run|attach|report|list|compare|store|serve|top|cap|sensors";
+static const char COMMANDS[] = "run|attach|report|list|compare|store|serve|top|cap|sensors|code-blocks";
 
 static const struct row {
 	const char *teaches;
@@ -17,6 +17,8 @@ static const struct row {
 	{"another case", "REPORT", " (did you mean 'report'?)"},
 	{"beginning of a word: suggested", "comp", " (did you mean 'compare'?)"},
 	{"two letters wrong in a long word: suggested", "snesros", " (did you mean 'sensors'?)"},
+	{"one word of a name with hyphens: suggested", "blocks", " (did you mean 'code-blocks'?)"},
+	{"two letters wrong in one word of a name with hyphens: suggested", "blokcs", " (did you mean 'code-blocks'?)"},
 	{"no similar word: no suggestion", "xyzzy", ""},
 	{"a short word is not similar to every short word", "fly", ""},
 	{"an empty word: no suggestion", "", ""},

@@ -383,7 +383,8 @@ static void nothing(void **state)
 	open_machine(&machine, files);
 	assert_int_equal(machine.devices.n, 0);
 	assert_int_equal(cap_devices_find(&machine.devices, "gpu-0", CAP_POWER, &device, &machine.error), -ENODEV);
-	assert_non_null(strstr(machine.error.text, "gpu-0 (AMD GPU 1002:744c at 0000:03:00.0) has no settable power limit"));
+	assert_non_null(
+		strstr(machine.error.text, "gpu-0 (AMD GPU 1002:744c at 0000:03:00.0) has no settable power limit"));
 	assert_null(strstr(machine.error.text, "CPU packages"));
 	assert_int_equal(cap_devices_find(&machine.devices, "package-0", CAP_POWER, &device, &machine.error), -ENODEV);
 	assert_non_null(strstr(machine.error.text, "CPU packages: this CPU's driver has no power limits"));

@@ -281,7 +281,7 @@ static void kept(void **state)
 	close_machine(&machine);
 }
 
-// As persistent limits: the first previous limit is passed on, unless somebody else has changed the limit since.
+// As persistent limits: the first previous limit is passed on, unless another program has changed the limit since.
 static void kept_on_another(void **state)
 {
 	enum { FIRST_W = 60, FOREIGN_W = 50, FIRST_UID = 1000 };
@@ -311,7 +311,7 @@ static void kept_on_another(void **state)
 	}
 }
 
-// Only the limit that somebody else has changed is left; setting it again is refused.
+// Only the limit that another program has changed is left; setting it again is refused.
 static void foreign_changes(void **state)
 {
 	struct machine machine;

@@ -226,7 +226,13 @@ static void corner_is_found(void **state)
 	struct tune_result result;
 	size_t limit, asked = 0;
 	double seconds, least = INFINITY, measured_s = 0;
-	bed_init(&bed, &(struct tune_options){.goal = TUNE_EDP, .seconds = 30, .seed = 9, .adds_limits = true, .taken = sevens, .data = &asked},
+	bed_init(&bed,
+		&(struct tune_options){.goal = TUNE_EDP,
+			.seconds = 30,
+			.seed = 9,
+			.adds_limits = true,
+			.taken = sevens,
+			.data = &asked},
 		8, 400);
 	while (tuner_next(bed.tuner, &limit, &seconds)) {
 		double limit_w = tuner_limit(bed.tuner, limit), u = fabs(log(limit_w / 224));

@@ -7,7 +7,8 @@
 
 static bool readings_are_away;
 
-static int no_readings(void *data, int action, const char *table, const char *column, const char *database, const char *by)
+static int no_readings(void *data, int action, const char *table, const char *column, const char *database,
+	const char *by)
 {
 	bool is_reading = action == SQLITE_READ && strcmp(table, "device_sample") == 0;
 	return readings_are_away && is_reading ? SQLITE_DENY : SQLITE_OK;

@@ -97,8 +97,10 @@ static const struct mistake {
 	const char *policy, *says;
 } mistakes[] = {
 	{"unknown verb: refused", "others write", "policy:1: 'write' is not a permission"},
-	{"the line number in an error counts comments and empty lines", "#\n\nothers\n", "policy:3: the rule ends too early"},
-	{"period without a unit: refused", "others read every 100", "is not a time from 1ms to 1h; write a number and a unit"},
+	{"the line number in an error counts comments and empty lines", "#\n\nothers\n",
+		"policy:3: the rule ends too early"},
+	{"period without a unit: refused", "others read every 100",
+		"is not a time from 1ms to 1h; write a number and a unit"},
 	{"period below a millisecond: refused", "others read every 999us", "is not a time"},
 	{"period without its keyword: refused", "others read 100ms", "'100ms' after `read`; only `every TIME`"},
 	{"unknown user: refused", "user no-such-user-here read", "unknown user"},
@@ -106,9 +108,11 @@ static const struct mistake {
 	{"user number out of range: refused", "user 4294967295 read", "unknown user"},
 	{"misspelt device family: refused", "others cap gpu", "not 'gpu' (did you mean 'gpus'?)"},
 	{"misspelt permission: refused, with the nearest one", "others raed", "(did you mean 'read'?)"},
-	{"misspelt first word: refused, with the nearest one", "grop x read", "not with 'grop' (did you mean 'group'?)"},
+	{"misspelt first word: refused, with the nearest one", "grop x read",
+		"not with 'grop' (did you mean 'group'?)"},
 	{"misspelt kind of limit: refused, with the nearest one", "others cap any clock", "(did you mean 'clocks'?)"},
-	{"misspelt account: refused, with the nearest one", "user rooot read", "unknown user 'rooot' on this machine (did you mean 'root'?)"},
+	{"misspelt account: refused, with the nearest one", "user rooot read",
+		"unknown user 'rooot' on this machine (did you mean 'root'?)"},
 	{"range with its ends exchanged: refused", "others cap any 300..200", "is not a range"},
 	{"empty range: refused", "others cap any ..", "is not a range"},
 	{"negative range: refused", "others cap any -5..5", "is not a range"},
@@ -141,7 +145,8 @@ static const struct description {
 		"  line 2: every user may read energy counters, each at most every 100 ms\n"
 		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
 		"No rule permits power limits or clock limits.\n"},
-	{"each kind of rule", "user 61001 nothing\ngroup 0 read\ngroup 61001 cap gpus 200..500\nuser 0 cap gpu-1 clocks ..1980\n"
+	{"each kind of rule",
+		"user 61001 nothing\ngroup 0 read\ngroup 61001 cap gpus 200..500\nuser 0 cap gpu-1 clocks ..1980\n"
 		"others cap packages 50..\nothers cap any\nothers read every 1.5s",
 		"policy: valid, 7 rules. For each request the first matching rule decides.\n"
 		"  line 1: user with uid 61001 may do nothing; later rules do not apply to them\n"

@@ -301,7 +301,8 @@ static void reload(const struct reload *reload, const char *text)
 // The tests' user is the one who runs the server: every millisecond by any policy. tests/e2e/helper_server.py asks as others.
 static void reloads(void **state)
 {
-	static const char *const policies[] = {"group 61001 read", "others raed", "others read\nothers read every 2ms", ""};
+	static const char *const policies[] = {"group 61001 read", "others raed", "others read\nothers read every 2ms",
+		""};
 	struct place *place = set_up();
 	struct reload test = set_up_reload(place);
 	int fd = join(place);

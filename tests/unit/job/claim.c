@@ -152,7 +152,7 @@ static void nobody_listens(void **state)
 static void somebody_else_listens(void **state)
 {
 	if (geteuid() != 0)
-		SKIP_BECAUSE("needs root, to be somebody else");
+		SKIP_BECAUSE("needs root, to become another user");
 	char key[64];
 	make_key(key, "foreign");
 	struct claim claim;

@@ -104,7 +104,7 @@ static const struct due_row {
 	double budget_percent;
 	int64_t rss_mb; // 10 ms for each GB is expected
 	int64_t last_read_ms, now_ms;
-	int64_t credit_ms; // at last_read
+	int64_t credit_ms; // at last_read_ms
 	int64_t seen_mb;   // largest RSS at a reading so far
 	bool expected;
 	int64_t before_mb; // RSS at the tick before; 0: the same

@@ -154,7 +154,7 @@ static void check_forbidden_socket(void **state)
 	make_two(&helper);
 	if (geteuid() != 0) {
 		fake_finish(&helper);
-		SKIP_BECAUSE("needs root, to become somebody else");
+		SKIP_BECAUSE("needs root, to become another user");
 	}
 	assert_int_equal(chmod(helper.socket, 0600), 0);
 	assert_int_equal(chmod(helper.folder, 0755), 0);

@@ -61,30 +61,40 @@ enum { LARGE_GPUS = 10, LARGE_PACKAGES = 50, LARGE_BLOCKS = 500, LARGE_WARNINGS 
 // More of everything than a terminal has lines: GPUs, domains, blocks with long and wide names, warnings of several lines.
 static void large_build(struct run *run)
 {
-	static const char long_text[] = "could not be read for a while because the driver was busy with a reset that another program asked "
-					"for, which happens when a card falls off the bus; its error is wider for it";
+	static const char long_text[] =
+		"could not be read for a while because the driver was busy with a reset that another program asked "
+		"for, which happens when a card falls off the bus; its error is wider for it";
 	build_simple(run, 101);
 	build_cpu(run, 3, 0.5, 0.1, 3.9);
 	run->devices = arena_alloc(run->arena, LARGE_GPUS + LARGE_PACKAGES, sizeof(*run->devices));
 	run->events = arena_alloc(run->arena, LARGE_WARNINGS, sizeof(*run->events));
-	run->segments[0].command_json = "[\"\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771"
-					"\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\"]";
+	run->segments[0].command_json =
+		"[\"\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771"
+		"\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\u6771\u4eac\"]";
 	run->segments[0].exit_code = 139;
 	build_fact(run, "carbon_intensity_g_per_kwh", "380");
 	build_fact(run, "step", "a block 000 with a very long name, which a program made of its templates <double, 3>");
 	for (int i = 0; i < LARGE_GPUS + LARGE_PACKAGES; i++) {
-		char *name = arena_printf(run->arena, "%s-%d", i < LARGE_GPUS ? "gpu" : "package", i < LARGE_GPUS ? i : i - LARGE_GPUS);
-		struct run_device *device = build_metered(run, name, i < LARGE_GPUS ? DOMAIN_GPU : DOMAIN_PACKAGE, 100 + i);
+		char *name = arena_printf(run->arena, "%s-%d", i < LARGE_GPUS ? "gpu" : "package",
+			i < LARGE_GPUS ? i : i - LARGE_GPUS);
+		struct run_device *device = build_metered(run, name, i < LARGE_GPUS ? DOMAIN_GPU : DOMAIN_PACKAGE,
+			100 + i);
 		snprintf(device->source, sizeof(device->source), "a sensor %d", i % 9);
 		device->index = i;
 		device->relative_error = 0.8;
 	}
 	struct run_span *spans = arena_alloc(run->arena, LARGE_BLOCKS, sizeof(*spans));
 	for (int i = 0; i < LARGE_BLOCKS; i++)
-		spans[i] = (struct run_span){.id = i + 1, .pid = 1, .begin_ns = at_s(i * 0.02), .end_ns = at_s(i * 0.02 + 0.02),
-			.cpu_ns = VALUE_MISSING, .name = arena_printf(run->arena, i % 2 == 0
-				? "a block %03d with a very long name, which a program made of its templates <double, 3>"
-				: "東京東京東京東京東京東京東京 %03d 東京東京東京東京", i)};
+		spans[i] = (struct run_span){.id = i + 1,
+			.pid = 1,
+			.begin_ns = at_s(i * 0.02),
+			.end_ns = at_s(i * 0.02 + 0.02),
+			.cpu_ns = VALUE_MISSING,
+			.name = arena_printf(run->arena,
+				i % 2 == 0
+					? "a block %03d with a very long name, which a program made of its templates <double, 3>"
+					: "東京東京東京東京東京東京東京 %03d 東京東京東京東京",
+				i)};
 	run->spans = spans;
 	run->n_spans = LARGE_BLOCKS;
 	for (int i = 0; i < LARGE_WARNINGS; i++)
@@ -100,17 +110,18 @@ static const struct row {
 } rows[] = {
 	{"complete run", story_build, report_text, false, "full.txt"},
 	{"complete run in colour: only escape sequences are added", story_build, report_text, true, "full-colour.txt"},
-	{"without --all: fewer rows, and the names of the other sections", story_build, report_text_brief, false, "brief.txt"},
+	{"without --all: fewer rows, and the names of the other sections", story_build, report_text_brief, false,
+		"brief.txt"},
 	{"summary after a run", story_build, report_summary, false, "summary.txt"},
 	{"after a large run: 19 lines at most", large_build, report_summary, false, "summary-large.txt"},
 	{"after a large run in colour: the same lines", large_build, report_summary, true, "summary-large-colour.txt"},
-	{"a large run without --all: no table longer than eight rows", large_build, report_text_brief, false, "brief-large.txt"},
+	{"a large run without --all: no table longer than eight rows", large_build, report_text_brief, false,
+		"brief-large.txt"},
 	{"summary after a run of which nothing is known", small_build, report_summary, false, "summary-poor.txt"},
 	{"nothing known: reported, no zeros", small_build, report_text, false, "poor.txt"},
-	{"contradictory figures, counters that stop: each note once", doubtful_build,
-		report_text, false, "doubtful.txt"},
-	{"estimate, gap, lost samples and suspend: reported", estimated_build, report_text, false,
-		"estimated.txt"},
+	{"contradictory figures, counters that stop: each note once", doubtful_build, report_text, false,
+		"doubtful.txt"},
+	{"estimate, gap, lost samples and suspend: reported", estimated_build, report_text, false, "estimated.txt"},
 };
 
 static void render(const struct row *row, struct buf *out)

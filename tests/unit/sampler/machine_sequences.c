@@ -256,7 +256,8 @@ static void play(void **state)
 		int64_t t_ns = (int64_t)(frame->t_s * 1e9), row[1][DEVICE_COUNT];
 		row[0][DEVICE_ENERGY_RAW] = VALUE_MISSING;
 		sensor_powercap.read(sensor, &(struct sensor_context){.t_ns = t_ns}, row);
-		enum counter_event event = counter_feed(&counter, t_ns, row[0][DEVICE_ENERGY_RAW], frame->act == SUSPEND);
+		enum counter_event event = counter_feed(&counter, t_ns, row[0][DEVICE_ENERGY_RAW],
+			frame->act == SUSPEND);
 		assert_int_equal(event, frame->event);
 		assert_int_equal(counter.total, frame->total_uj);
 	}

@@ -153,7 +153,8 @@ static void check_film(void **state)
 	if (film->event == NULL)
 		assert_int_equal(n, 0);
 	else
-		assert_string_equal(n > 0 ? event_kind_name(stage.sampler.events[n - 1].event.kind) : "none", film->event);
+		assert_string_equal(n > 0 ? event_kind_name(stage.sampler.events[n - 1].event.kind) : "none",
+			film->event);
 	for (size_t i = 0; i < n; i++) {
 		const struct event *event = &stage.sampler.events[i].event;
 		bool is_suspend = event->kind == EVENT_KIND_SUSPEND;

@@ -89,7 +89,8 @@ static void runs(void **state)
 		one_write(&one, &(struct one_file){PM "startup", frame->startup});
 		one_write(&one, &(struct one_file){PM "generation", frame->generation});
 		one_read(&one);
-		assert_int_equal(counter_feed(&counter, one.now_ns, one.rows[0][DEVICE_ENERGY_RAW], false), frame->event);
+		assert_int_equal(counter_feed(&counter, one.now_ns, one.rows[0][DEVICE_ENERGY_RAW], false),
+			frame->event);
 	}
 	assert_int_equal(counter.total, film->total_uj);
 	one_finish(&one);

@@ -256,7 +256,8 @@ static void an_unknown_gpu_is_refused(void **state)
 	fixture_init(&f, MODERN, "gpu\nuuid GPU-1234\n");
 	f.options = (struct sensor_options){.gpus = "GPU-9"};
 	assert_int_equal(fixture_try_open(&f), -EINVAL);
-	assert_string_equal(f.error.text, "--gpus GPU-9: GPU-9 matches no GPU of this machine; valid are: 0 (GPU-1234)");
+	assert_string_equal(f.error.text,
+		"--gpus GPU-9: GPU-9 matches no GPU of this machine; valid are: 0 (GPU-1234)");
 	fixture_close(&f);
 }
 

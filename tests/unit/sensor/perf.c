@@ -213,7 +213,7 @@ static void refused(void **state)
 	const struct refusal *row = *state;
 	struct one_sensor one;
 	if (geteuid() != 0)
-		SKIP_BECAUSE("only root can become somebody who may not");
+		SKIP_BECAUSE("needs root, to become a user without the permission");
 	one_make(&one, clock_pmu);
 	one_write(&one, &(struct one_file){"sys/kernel/perf_event_paranoid", row->paranoid});
 	char path[512];

@@ -23,9 +23,10 @@ struct fixture {
 	int64_t rows[4][DEVICE_COUNT];
 };
 
-static const char library_cards[] = "gpu\naddress 0000:01:00.0\npower_w 1\nstart_units 1\n"
-				    "gpu\naddress 0000:43:00.0\nname AMD Instinct MI210\nunique_id 5d\npower_w 200\n"
-				    "start_units 6553600000\nmemory_bytes 1000 64000\nbusy_percent 88\nmemory_temperature_c 62\n";
+static const char library_cards[] =
+	"gpu\naddress 0000:01:00.0\npower_w 1\nstart_units 1\n"
+	"gpu\naddress 0000:43:00.0\nname AMD Instinct MI210\nunique_id 5d\npower_w 200\n"
+	"start_units 6553600000\nmemory_bytes 1000 64000\nbusy_percent 88\nmemory_temperature_c 62\n";
 
 static void init(struct fixture *f, const char *text)
 {

@@ -132,7 +132,7 @@ static void unknown_is_null(void **state)
 	assert_true(json_is_null(json_object_get(gpu, "cap_w")));
 	assert_string_equal(json_string_value(json_object_get(gpu, "throttling")),
 		"power limit, thermal slowdown by hardware");
-	assert_null(json_object_get(root, "trail"));
+	assert_null(json_object_get(root, "history"));
 	json_t *first = json_array_get(json_object_get(root, "processes"), 0),
 	       *last = json_array_get(json_object_get(root, "processes"), 2);
 	assert_int_equal(json_integer_value(json_object_get(first, "uid")), 1000);
@@ -247,7 +247,7 @@ static void history_has_its_length(void **state)
 		m.domains[0].power_w = i;
 		history_add(&m.history, &m.now);
 	}
-	json_t *root = json_of(&m.view, true), *history = json_object_get(root, "trail");
+	json_t *root = json_of(&m.view, true), *history = json_object_get(root, "history");
 	json_t *times = json_object_get(history, "unix_s");
 	json_t *package = json_array_get(json_object_get(history, "domains"), 0),
 	       *power = json_object_get(package, "power_w");

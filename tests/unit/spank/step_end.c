@@ -60,7 +60,9 @@ static const struct row {
 static void check(void **state)
 {
 	const struct row *row = *state;
-	const struct task_owner owner = {.uid = row->is_nobody ? (uid_t)-1 : geteuid(), .gid = getegid(), .folder_fd = -1};
+	const struct task_owner owner = {.uid = row->is_nobody ? (uid_t)-1 : geteuid(),
+		.gid = getegid(),
+		.folder_fd = -1};
 	assert_int_equal(dup2(STDERR_FILENO, OPEN_FD), OPEN_FD);
 	run(row->script, &owner);
 	close(OPEN_FD);

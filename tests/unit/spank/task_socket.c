@@ -27,7 +27,8 @@ static void check(void **state)
 {
 	const struct row *row = *state;
 	static const char bytes[10000];
-	const struct tracker_message message = tracker_message("error", 0, row->said), next = tracker_message("ready", 0, 0);
+	const struct tracker_message message = tracker_message("error", 0, row->said),
+				     next = tracker_message("ready", 0, 0);
 	struct tracker_reply word;
 	int pair[2];
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);

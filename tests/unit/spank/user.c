@@ -17,7 +17,7 @@ static const struct row {
 	gid_t gid;
 	int result; // of become_owner
 } rows[] = {
-	{"root: becomes the job's user with the user's group and none of root's", NOBODY, OTHER_GROUP, 0},
+	{"root: becomes the job's user, with the user's group and without root's groups", NOBODY, OTHER_GROUP, 0},
 	{"unknown group: refused", NOBODY, (gid_t)UNKNOWN, -EINVAL},
 	{"unknown user: refused", (uid_t)UNKNOWN, OTHER_GROUP, -EINVAL},
 };

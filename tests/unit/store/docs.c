@@ -54,7 +54,12 @@ static void examples_work(void **state)
 		.n_processes = 1,
 		.events = &event,
 		.n_events = 1,
-		.spans = {.names = names, .n_names = 2, .ended = &span, .n_ended = 1, .metrics = &metric, .n_metrics = 1},
+		.spans = {.names = names,
+			.n_names = 2,
+			.ended = &span,
+			.n_ended = 1,
+			.metrics = &metric,
+			.n_metrics = 1},
 	};
 	assert_int_equal(store_run_file.write(store, &delivery, NULL), 0);
 	sqlite3 *db; // during the run

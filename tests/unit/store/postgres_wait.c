@@ -32,7 +32,8 @@ static void say(int client, char type, const char *bytes, size_t size)
 static void refuse(int client, const char *label, const char *state)
 {
 	char message[256];
-	int n = snprintf(message, sizeof(message), "S%s%cVFATAL%cC%s%cMwords of the server%c", label, 0, 0, state, 0, 0);
+	int n = snprintf(message, sizeof(message), "S%s%cVFATAL%cC%s%cMwords of the server%c", label, 0, 0, state, 0,
+		0);
 	say(client, 'E', message, (size_t)n + 1);
 }
 
@@ -130,7 +131,8 @@ static void refused(void **state)
 		stop(&server);
 		if (r == -ENOSYS)
 			skip(); // libpq is missing here
-		if (r >= 0 || pg_may_pass(r) != refusals[i].may_pass || strstr(error.text, "words of the server") == NULL)
+		if (r >= 0 || pg_may_pass(r) != refusals[i].may_pass ||
+			strstr(error.text, "words of the server") == NULL)
 			fail_msg("%s: %d, %s", refusals[i].teaches, r, error.text);
 	}
 }

@@ -422,7 +422,7 @@ int main(void)
 	fixture_add(&rows, "readers follow a growing file, whole batches at a time", readers_see_a_growing_file);
 	fixture_add(&rows, "a reader that holds on does not spoil the end", a_reader_does_not_spoil_the_end);
 	fixture_add(&rows, "a dead recorder's file in a read-only folder is read", a_dead_file_is_read_without_rights);
-	fixture_add(&rows, "a growing file in somebody else's folder is read", a_growing_file_is_read_without_rights);
+	fixture_add(&rows, "growing file in another user's folder: read", a_growing_file_is_read_without_rights);
 	fixture_add(&rows, "a WAL-mode file on read-only media is read", a_copied_wal_file_is_read_without_rights);
 	fixture_add(&rows, "a folder without write permission is named", an_unwritable_folder_is_refused);
 	return rows_run(&rows, "run file in trouble");

@@ -466,7 +466,8 @@ int main(void)
 	fixture_add(&tests, "rows are in order of time", rows_are_in_order_of_time);
 	fixture_add(&tests, "the spool is read, and becomes rows at the end", the_spool_becomes_rows_at_the_end);
 	fixture_add(&tests, "metrics and marks take the same way", metrics_and_marks_take_the_same_way);
-	fixture_add(&tests, "a span that was open ends in the spool", a_span_that_was_open_ends_in_the_spool);
+	fixture_add(&tests, "span open in the tables, ended in the spool: read as ended",
+		a_span_that_was_open_ends_in_the_spool);
 	fixture_add(&tests, "a dead recorder's spool is taken in by the next",
 		a_dead_recorders_spool_is_taken_in_by_the_next);
 	ROWS_ADD(&tests, tears, check_tear);

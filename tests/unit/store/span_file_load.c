@@ -62,7 +62,8 @@ static void put(struct block *block, enum record_kind kind, int64_t at_ms, uint1
 {
 	struct span_record record = {
 		.t_ns = MONO_NS + at_ms * NS_PER_MS, .kind = (uint8_t)kind, .slot = slot, .n = n};
-	memcpy(block->bytes + SPAN_BLOCK_HEADER_BYTES + block->header.n_used++ * sizeof(record), &record, sizeof(record));
+	memcpy(block->bytes + SPAN_BLOCK_HEADER_BYTES + block->header.n_used++ * sizeof(record), &record,
+		sizeof(record));
 }
 
 static void put_name(struct block *block, uint16_t slot, const char *name)

@@ -23,7 +23,8 @@ static struct span_row span_of(int64_t id, uint32_t name, int64_t end)
 
 static void *open_store(struct fixture *f, bool append)
 {
-	return fixture_open(&store_run_file, &(struct store_open_options){.path = f->path, .append = append}, &f->header);
+	return fixture_open(&store_run_file, &(struct store_open_options){.path = f->path, .append = append},
+		&f->header);
 }
 
 static void finish(void *store)
@@ -154,7 +155,11 @@ static void metrics(void **state)
 	struct span_metric_row row = {.t_ns = fixture_mono_ns + 10, .value = 32, .name = TOKENS, .pid = 10, .tid = 11};
 	write_spans(store, (struct store_spans){.metrics = &row, .n_metrics = 1});
 	HAS_STEPS(&tail, 10);
-	row = (struct span_metric_row){.t_ns = fixture_mono_ns + 20, .value = 0.5, .name = TOKENS, .pid = 10, .tid = 11};
+	row = (struct span_metric_row){.t_ns = fixture_mono_ns + 20,
+		.value = 0.5,
+		.name = TOKENS,
+		.pid = 10,
+		.tid = 11};
 	const struct store_spans spans = {.names = names, .n_names = NAMES, .metrics = &row, .n_metrics = 1};
 	assert_int_equal(store_run_file.spill(store, &spans, NULL), 0);
 	HAS_STEPS(&tail, 10, 20);

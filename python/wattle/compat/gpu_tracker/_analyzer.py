@@ -107,7 +107,7 @@ class SubTrackingAnalyzer:
             if not os.fspath(file).endswith(ending):
                 raise ValueError(f"File {file} does not end with the same extension as {target}. "
                                  f'Must end in "{ending}".')
-        _wattle.combine(target, list(files))
+        _wattle.merge(target, list(files))
 
     # ---- both ----
 

@@ -109,6 +109,6 @@ def _load(path: PathLike) -> SubTrackingResults:
             with open(path, encoding="utf-8") as text:
                 return SubTrackingResults.from_json(json.load(text))
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise ValueError(f"{os.fspath(path)} holds no sub-tracking results: wanted is what to_json() or "
-                             "`wattle blocks --format json` gave") from None
+            raise ValueError(f"{os.fspath(path)} holds no sub-tracking results: give the output of to_json() or of "
+                             "`wattle blocks --format json`") from None
     return _unpickle.load(path)

@@ -60,7 +60,7 @@ def _search(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: A
         model.train(train)
         work = batches.steps(model, dataloader, train, loss_fn, optimizer, device)
         try:
-            return caps.tune(gpu.device, work, progress=_tell, **options)
+            return caps.tune(gpu.device, work, progress=_show_progress, **options)
         finally:
             work.close()
     finally:
@@ -81,7 +81,7 @@ def _torch_device(gpu: caps.Device) -> torch.device:
     return torch.device("cuda", int(number) if number.isdecimal() else 0)
 
 
-def _tell(progress: caps.Progress) -> None:
+def _show_progress(progress: caps.Progress) -> None:
     print(f"Tested: {progress.limit:.0f}W ({progress.done:.0%}, at most {progress.seconds_left:.0f} s left)", flush=True)
 
 

@@ -15,7 +15,7 @@ function seriesColour(chart, series, index) {
 	if (series.line === "whole")
 		return "faint";
 	if (series.line === "target" && series.device === null)
-		return chart.look === "stacked" ? "ink" : "target";
+		return chart.style === "stacked" ? "ink" : "target";
 	return series.colour ?? NAMED_COLOURS[series.name] ?? "series-" + index % SERIES_COLOURS;
 }
 

@@ -99,7 +99,7 @@ async function fetchText(path) {
 /* ---- history for the charts ---- */
 
 const LOOKS = 600; // as many as the server keeps
-let trail = null;
+let recent = null;
 
 function readBlock(page, id) {
 	const block = page.getElementById(id);
@@ -111,7 +111,7 @@ function appendColumns(old, fresh) {
 		if (key === "domains" || !Array.isArray(values))
 			continue;
 		if (!old[key]) // a domain that has had no such reading until now
-			old[key] = new Array(trail.unix_s.length - 1).fill(null);
+			old[key] = new Array(recent.unix_s.length - 1).fill(null);
 		old[key].push(...values);
 		if (old[key].length > LOOKS)
 			old[key].splice(0, old[key].length - LOOKS);
@@ -119,24 +119,24 @@ function appendColumns(old, fresh) {
 }
 
 function appendLook(fresh) {
-	appendColumns(trail, fresh);
-	fresh.domains.forEach((domain, i) => appendColumns(trail.domains[i], domain));
-	trail.look = fresh.look;
+	appendColumns(recent, fresh);
+	fresh.domains.forEach((domain, i) => appendColumns(recent.domains[i], domain));
+	recent.sample = fresh.sample;
 }
 
 /* After a pause (hidden page, suspended computer), or when another server answers, the whole history is fetched
  * again. */
 async function fetchTrail() {
-	const now = JSON.parse(await fetchText("now.json?trail=1"));
-	trail = { ...now.trail, look: now.look, interval_s: now.interval_s, cores: now.cores,
+	const now = JSON.parse(await fetchText("now.json?history=1"));
+	recent = { ...now.history, sample: now.sample, interval_s: now.interval_s, cores: now.cores,
 		memory_total_bytes: now.memory_total_bytes };
 	drawCharts(true);
 }
 
 async function follow(newest) {
-	if (newest.look === trail.look)
+	if (newest.sample === recent.sample)
 		return;
-	if (newest.look !== trail.look + 1 || newest.domains.length !== trail.domains.length) {
+	if (newest.sample !== recent.sample + 1 || newest.domains.length !== recent.domains.length) {
 		await fetchTrail();
 		return;
 	}
@@ -158,7 +158,7 @@ function showState(text, className) {
 async function fetchFigures() {
 	const page = new DOMParser().parseFromString(await fetchText("figures"), "text/html");
 	const newest = readBlock(page, "newest");
-	const isNew = newest.look !== trail.look;
+	const isNew = newest.sample !== recent.sample;
 	if (isNew)
 		showFigures(page);
 	await follow(newest);
@@ -175,7 +175,7 @@ function again(delay_ms) {
 async function turn() {
 	if (document.hidden)
 		return; // nobody sees it; visibilitychange starts again
-	const interval_ms = trail.interval_s * 1000;
+	const interval_ms = recent.interval_s * 1000;
 	try {
 		const isNew = await fetchFigures();
 		failedSince = null;
@@ -190,11 +190,11 @@ async function turn() {
 }
 
 whenReady(() => {
-	trail = readBlock(document, "trail");
-	if (!trail)
+	recent = readBlock(document, "history");
+	if (!recent)
 		return;
 	drawCharts(true);
 	onColours.push(() => drawCharts(true));
 	document.addEventListener("visibilitychange", () => again(0));
-	again(trail.interval_s * 1000);
+	again(recent.interval_s * 1000);
 });

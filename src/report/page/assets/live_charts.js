@@ -8,7 +8,7 @@ const WHOSE = [
 	{ key: "others_w", name: "programs", colour: "others" },
 	{ key: "wattle_w", name: "wattle itself", colour: "wattle" },
 	{ key: "idle_w", name: "idle", colour: "idle" },
-	{ key: "unattributed_w", name: "nobody’s, or unknown", colour: "unattributed" },
+	{ key: "unattributed_w", name: "unattributed", colour: "unattributed" },
 ];
 const WINDOWS = [60, 180, 600]; // looks
 let windowLooks = 600;
@@ -22,14 +22,14 @@ const COLOURS = { series: 16, host: 8 }; // as src/report/palette.h has them
 /* As in reports: GPUs have colours by their position among GPUs, others by theirs among the others; those in the sum
  * come first. */
 function domainColour(domain) {
-	const isGpu = (one) => one.kind === "gpu", kin = trail.domains.filter((one) => isGpu(one) === isGpu(domain));
+	const isGpu = (one) => one.kind === "gpu", kin = recent.domains.filter((one) => isGpu(one) === isGpu(domain));
 	const order = [...kin.filter((one) => one.in_total), ...kin.filter((one) => !one.in_total)];
 	const name = isGpu(domain) ? "series" : "host";
 	return `${name}-${order.indexOf(domain) % COLOURS[name]}`;
 }
 
 function domainSeries(column, wanted) {
-	return trail.domains
+	return recent.domains
 		.filter((domain) => domain[column] && wanted(domain))
 		.map((domain) => ({
 			name: domain.domain,
@@ -41,25 +41,25 @@ function domainSeries(column, wanted) {
 
 /* For every column in this unit: memory_temperature_c of gpu-0 is "gpu-0 memory". */
 function unitSeries(base) {
-	const columns = new Set(trail.domains.flatMap(Object.keys).filter((key) => key.endsWith(base)));
+	const columns = new Set(recent.domains.flatMap(Object.keys).filter((key) => key.endsWith(base)));
 	return [...columns].flatMap((column) => domainSeries(column, () => true).map((series) =>
 		({ ...series, name: `${series.name} ${column.slice(0, -base.length)}`.replaceAll("_", " ").trim() })));
 }
 
 function wholeSeries(key, name, colour) {
-	return trail[key] ? [{ name, colour, isEstimated: false, values: trail[key] }] : [];
+	return recent[key] ? [{ name, colour, isEstimated: false, values: recent[key] }] : [];
 }
 
 function whoseName(key, name) {
-	return key === "others_w" && trail.target_w ? "other programs" : name;
+	return key === "others_w" && recent.target_w ? "other programs" : name;
 }
 
 /* The provenance of a sum is that of its weakest part. */
 function whoseSeries() {
-	const isEstimated = trail.domains.some((domain) => domain.in_total && domain.provenance === "estimated");
-	return WHOSE.filter(({ key }) => trail[key] && trail[key].some((value) => value !== null))
+	const isEstimated = recent.domains.some((domain) => domain.in_total && domain.provenance === "estimated");
+	return WHOSE.filter(({ key }) => recent[key] && recent[key].some((value) => value !== null))
 		.map(({ key, name, colour }) =>
-			({ name: whoseName(key, name), colour, isEstimated, values: trail[key] }));
+			({ name: whoseName(key, name), colour, isEstimated, values: recent[key] }));
 }
 
 function charts() {
@@ -73,9 +73,9 @@ function charts() {
 			series: domainSeries("utilization_percent", isGpu) },
 		{ id: "gpu-memory", title: "GPU memory", unit: "bytes",
 			series: domainSeries("memory_used_bytes", isGpu) },
-		{ id: "cpu", title: "CPU", unit: "cores", ceiling: trail.cores,
+		{ id: "cpu", title: "CPU", unit: "cores", ceiling: recent.cores,
 			series: wholeSeries("busy_cores", "busy cores", "series-0") },
-		{ id: "memory", title: "Memory", unit: "bytes", ceiling: trail.memory_total_bytes,
+		{ id: "memory", title: "Memory", unit: "bytes", ceiling: recent.memory_total_bytes,
 			series: wholeSeries("memory_used_bytes", "in use", "series-2") },
 		{ id: "temperature", title: "Temperature", unit: "c",
 			series: unitSeries("temperature_c") },
@@ -88,8 +88,8 @@ function charts() {
 /* ---- drawing ---- */
 
 function rowsOf(chart) {
-	const newest = trail.unix_s[trail.unix_s.length - 1];
-	return trail.unix_s.map((t, i) => [t - newest, ...chart.series.map((series) => series.values[i] ?? null)]);
+	const newest = recent.unix_s[recent.unix_s.length - 1];
+	return recent.unix_s.map((t, i) => [t - newest, ...chart.series.map((series) => series.values[i] ?? null)]);
 }
 
 function agoTicks(from, to, pixels) {
@@ -124,7 +124,7 @@ function roundTicks(low, high, pixels, unit) {
 }
 
 function topOf(chart, rows) {
-	const from = -windowLooks * trail.interval_s;
+	const from = -windowLooks * recent.interval_s;
 	let top = 0;
 	for (const row of rows) {
 		if (row[0] < from)
@@ -137,9 +137,9 @@ function topOf(chart, rows) {
 }
 
 function windowOf() {
-	const held_s = trail.unix_s[trail.unix_s.length - 1] - trail.unix_s[0];
-	const asked_s = windowLooks * trail.interval_s;
-	return [-Math.min(asked_s, Math.max(held_s, 60 * trail.interval_s)), 0];
+	const held_s = recent.unix_s[recent.unix_s.length - 1] - recent.unix_s[0];
+	const asked_s = windowLooks * recent.interval_s;
+	return [-Math.min(asked_s, Math.max(held_s, 60 * recent.interval_s)), 0];
 }
 
 function changingOptions(chart) {
@@ -288,12 +288,12 @@ function entry(series, value, unit) {
 
 function showLegend(held, row) {
 	const { chart, caption } = held;
-	const last = trail.unix_s.length - 1;
+	const last = recent.unix_s.length - 1;
 	const at = row >= 0 && row <= last ? row : last;
 	const title = element("strong", "", chart.title);
 	const parts = chart.series.map((series) => entry(series, series.values[at], chart.unit));
 	if (row >= 0)
-		parts.push(element("span", "faint", new Date(trail.unix_s[at] * 1000).toLocaleTimeString()));
+		parts.push(element("span", "faint", new Date(recent.unix_s[at] * 1000).toLocaleTimeString()));
 	const look = isFilled(chart) ? "hatched" : "dashed";
 	if (chart.series.some((series) => series.isEstimated))
 		parts.push(element("span", "tag tag-estimated", `${look}: estimated`));
@@ -302,14 +302,14 @@ function showLegend(held, row) {
 
 function describe(held) {
 	const { chart, canvas } = held;
-	const last = trail.unix_s.length - 1;
+	const last = recent.unix_s.length - 1;
 	const words = chart.series.map((series) => `${series.name} ${quantity(series.values[last], chart.unit)}`);
 	canvas.setAttribute("aria-label", `${chart.title}, now: ${words.join(", ")}`);
 }
 
 /* One cursor for all charts. It does not move while the lines do, so its position is the time until now. */
 function pointAt(from, row) {
-	pointedAgo = row >= 0 ? trail.unix_s.length - 1 - row : null;
+	pointedAgo = row >= 0 ? recent.unix_s.length - 1 - row : null;
 	for (const [id, held] of drawn) {
 		if (id !== from && row >= 0)
 			held.graph.setSelection(row);
@@ -325,7 +325,7 @@ function windowButtons() {
 	const line = element("div", "spans-of-time");
 	line.append(element("h2", "", "The last minutes"));
 	for (const looks of WINDOWS) {
-		const text = duration(looks * trail.interval_s).replace(/ 00(\.0)? s$/, "");
+		const text = duration(looks * recent.interval_s).replace(/ 00(\.0)? s$/, "");
 		const button = element("button", "tool", text);
 		button.type = "button";
 		button.setAttribute("aria-pressed", String(looks === windowLooks));
@@ -373,7 +373,7 @@ function isSame(wanted) {
 }
 
 function drawCharts(anew) {
-	const wanted = charts(), row = pointedAgo === null ? -1 : Math.max(0, trail.unix_s.length - 1 - pointedAgo);
+	const wanted = charts(), row = pointedAgo === null ? -1 : Math.max(0, recent.unix_s.length - 1 - pointedAgo);
 	if (anew || !isSame(wanted))
 		makeCharts(wanted);
 	for (const chart of wanted) {

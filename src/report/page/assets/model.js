@@ -47,7 +47,7 @@ function shortLabel(series) {
 function readChart(json) {
 	const series = json.series.map(readSeries), limits = series.filter((one) => one.line === "limit");
 	for (const one of series) {
-		one.showsHighest = json.look === "stacked" && one.line === "whole" && one.high !== one.mean;
+		one.showsHighest = json.style === "stacked" && one.line === "whole" && one.high !== one.mean;
 		one.text = one.showsHighest ? "highest of total" : shortLabel(one);
 	}
 	for (const one of limits)

@@ -59,7 +59,7 @@ function drawnOf(chart, axis, shown, width) {
 	const drawn = { bins, range: [0, bins.n], series, stack: null, coarse: null };
 	if (bins.n > width / DENSE_PIXELS)
 		drawn.coarse = binAxis(axis, shown, width / 4);
-	if (chart.look === "stacked")
+	if (chart.style === "stacked")
 		drawn.stack = stackOf(series, bins.n);
 	for (const one of drawn.coarse && drawn.stack ? series.filter((one) => one.series.line === "target") : [])
 		one.coarse = binSeries(one.series, axis, drawn.coarse);

@@ -43,7 +43,8 @@ def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> di
     kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(model).__mro__]
     if "torch.nn.modules.module.Module" not in kinds:
         warnings.warn(f"{type(model).__name__} is not a torch module: its parameters and multiply-adds are not "
-                      "counted; `wattle model FILE.onnx` counts those of an exported model", RuntimeWarning, stacklevel=2)
+                      "counted; `wattle model FILE.onnx` counts those of an exported model", RuntimeWarning,
+                      stacklevel=2)
         return {}
     from wattle.torch.complexity import complexity
     counted = complexity(model, tuple(input_size), device=device)

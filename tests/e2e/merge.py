@@ -1,4 +1,4 @@
-"""wattle combine: many files of spans into one, which appears complete or not at all."""
+"""wattle merge: many files of spans into one, which appears complete or not at all."""
 import json
 import os
 import time
@@ -12,7 +12,7 @@ ENDINGS = ("csv", "sqlite")
 
 def refused(workdir, *arguments, status=1):
     before = sorted(os.listdir(workdir.folder))
-    done = workdir.wattle("combine", *arguments)
+    done = workdir.wattle("merge", *arguments)
     assert done.returncode == status and done.stdout == "", (done.returncode, done.stdout, done.stderr)
     assert done.stderr.startswith("wattle") and done.stderr.count("\n") == 1, done.stderr
     assert sorted(os.listdir(workdir.folder)) == before, "a temporary file remains"
@@ -20,7 +20,7 @@ def refused(workdir, *arguments, status=1):
 
 
 def combined(workdir, *arguments):
-    done = workdir.wattle("combine", *arguments)
+    done = workdir.wattle("merge", *arguments)
     assert done.returncode == 0 and done.stdout + done.stderr == "", done
     return made.read_calls(workdir.folder / arguments[0])
 
@@ -56,7 +56,7 @@ def a_folder(workdir):
 
 @test
 def blocks_of_all(workdir):
-    """combined file: gives the blocks of all processes"""
+    """merged file: gives the blocks of all processes"""
     parts = write_parts(workdir, "csv")
     rows = combined(workdir, "all.csv", *parts)
     done = workdir.wattle("blocks", "--sub-tracking-file", "all.csv", "--format", "json")
@@ -134,7 +134,7 @@ def results(workdir, *arguments):
 def span_files(workdir):
     """into one span file: all calls of all files, energy unknown"""
     files = leave_spans(workdir, 3)
-    assert workdir.wattle("combine", "all", *files).returncode == 0
+    assert workdir.wattle("merge", "all", *files).returncode == 0
     alone = [block for file in files for block in results(workdir, file)["code_block_results"]]
     document = results(workdir, "all")
     assert document["energy"]["total_j"] is None, document["energy"]
@@ -143,7 +143,7 @@ def span_files(workdir):
     for block in document["code_block_results"]:
         near(block["compute_time"]["total"],
              sum(b["compute_time"]["total"] for b in alone if b["name"] == block["name"]), relative=1e-6)
-    assert workdir.wattle("combine", "again", "spans").returncode == 0
+    assert workdir.wattle("merge", "again", "spans").returncode == 0
     assert (workdir.folder / "again").read_bytes() == (workdir.folder / "all").read_bytes()
     assert "exists" in refused(workdir, "all", *files)
 
@@ -179,7 +179,7 @@ def damaged_span_files(workdir):
         del bytes_[chance.choice((len(bytes_), chance.randrange(len(bytes_)))):]
         (workdir.folder / "bad").write_bytes(bytes_)
         for out in ("out", "out.csv"):
-            done = workdir.wattle("combine", out, "bad")
+            done = workdir.wattle("merge", out, "bad")
             assert done.returncode in (0, 1) and done.stderr.count("\n") == done.returncode, (round_, done)
             if done.returncode == 0:
                 (workdir.folder / out).unlink()
@@ -204,7 +204,7 @@ def a_million_rows(workdir):
         file.write("process_id,code_block_name,position,timestamp\n")
         file.writelines(f"7,package/module.py:12,{i % 2},{made.START_S + i * 1e-4!r}\n" for i in range(1000000))
     before = time.monotonic()
-    assert workdir.wattle("combine", "all.csv", "s.csv").returncode == 0
+    assert workdir.wattle("merge", "all.csv", "s.csv").returncode == 0
     assert time.monotonic() - before < 20, "a minute would be quadratic"
     assert sum(1 for _ in open(workdir.folder / "all.csv")) == 1000001
 

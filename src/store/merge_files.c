@@ -16,7 +16,7 @@ static int copy_row(void *data, const struct sub_tracking_row *row, struct wattl
 	return calls_writer_add(data, row, reterr);
 }
 
-static int combine_calls(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
+static int merge_calls(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
 {
 	struct calls_writer writer;
 	int r = calls_writer_open(&writer, out, reterr);
@@ -165,8 +165,8 @@ static int check_inputs(const struct inputs *inputs, const struct stat *out, con
 		}
 		files[i] = (struct identity){st.st_dev, st.st_ino, inputs->paths[i]};
 		if (out != NULL && out->st_dev == st.st_dev && out->st_ino == st.st_ino)
-			return error_set(reterr, -EINVAL, "%s is both the output and an input: choose another output name",
-				out_path);
+			return error_set(reterr, -EINVAL,
+				"%s is both the output and an input: choose another output name", out_path);
 	}
 	qsort(files, inputs->n, sizeof(*files), by_identity);
 	for (size_t i = 1; i < inputs->n; i++)
@@ -184,14 +184,15 @@ static int check_kinds(const struct inputs *inputs, enum kind *ret_kind, struct 
 		if (other == KIND_NONE)
 			return error_set(reterr, -EINVAL, "%s is %s", inputs->paths[i], kind_name(other));
 		if (other != kind)
-			return error_set(reterr, -EINVAL, "%.200s is %s and %.200s is %s: merge files of one kind at a time",
-				inputs->paths[0], kind_name(kind), inputs->paths[i], kind_name(other));
+			return error_set(reterr, -EINVAL,
+				"%.200s is %s and %.200s is %s: merge files of one kind at a time", inputs->paths[0],
+				kind_name(kind), inputs->paths[i], kind_name(other));
 	}
 	*ret_kind = kind;
 	return 0;
 }
 
-static int combine_gathered(const char *out, const struct inputs *inputs, struct wattle_error *reterr)
+static int merge_gathered(const char *out, const struct inputs *inputs, struct wattle_error *reterr)
 {
 	struct stat st;
 	bool exists = stat(out, &st) == 0;
@@ -204,21 +205,21 @@ static int combine_gathered(const char *out, const struct inputs *inputs, struct
 	if (r < 0)
 		return r;
 	if (kind == KIND_SPANS)
-		return wanted == KIND_NONE ? combine_spans(out, inputs->paths, inputs->n, reterr)
-					   : combine_spans_into_calls(out, inputs->paths, inputs->n, reterr);
+		return wanted == KIND_NONE ? merge_spans(out, inputs->paths, inputs->n, reterr)
+					   : merge_spans_into_calls(out, inputs->paths, inputs->n, reterr);
 	if (kind != wanted)
 		return error_set(reterr, -EINVAL,
 			"%.200s is %s: the output's name must also end in %s, but %.200s does not", inputs->paths[0],
 			kind_name(kind), kind == KIND_CSV ? ".csv" : ".sqlite", out);
-	return combine_calls(out, inputs->paths, inputs->n, reterr);
+	return merge_calls(out, inputs->paths, inputs->n, reterr);
 }
 
-int combine_files(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
+int merge_files(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
 {
 	struct inputs all = {.arena = arena_new()};
 	int r = all.arena != NULL ? gather(&all, out, inputs, n, reterr) : -ENOMEM;
 	if (r == 0)
-		r = combine_gathered(out, &all, reterr);
+		r = merge_gathered(out, &all, reterr);
 	free(all.paths);
 	arena_free(all.arena);
 	return r == -ENOMEM ? error_set(reterr, r, "%s: out of memory", out) : r;

@@ -1,4 +1,4 @@
-/* wattle combine: merges many files of spans. */
+/* wattle merge: merges many files of spans. */
 #include "cli/command.h"
 
 #include "store/sub_tracking.h"
@@ -13,12 +13,12 @@ static int run(const struct command *command, int argc, char **argv)
 	if (argc - first < 2)
 		return cli_usage(command, EXIT_USAGE, "a new file and at least one input are needed");
 	struct wattle_error error = {0};
-	int r = combine_files(words[0], words + 1, (size_t)(argc - first - 1), &error);
+	int r = merge_files(words[0], words + 1, (size_t)(argc - first - 1), &error);
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
 }
 
-const struct command command_combine = {
-	.name = "combine",
+const struct command command_merge = {
+	.name = "merge",
 	.usage = "OUT IN…",
 	.summary = "merge span files or sub-tracking files into one file",
 	.details =

@@ -97,10 +97,10 @@ static int copy_all(const struct output_file *output, const char *const *inputs,
 	return r < 0 ? fail(output->path, r, reterr) : 0;
 }
 
-int combine_spans(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
+int merge_spans(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
 {
 	struct output_file output;
-	int r = output_file_open(&output, &(struct store_open_options){.path = out}, "combined file", reterr);
+	int r = output_file_open(&output, &(struct store_open_options){.path = out}, "merged file", reterr);
 	if (r == 0)
 		r = copy_all(&output, inputs, n, reterr);
 	if (r == 0)
@@ -184,7 +184,7 @@ static int add_spans(struct calls_writer *writer, const struct run *run, struct 
 	return r;
 }
 
-int combine_spans_into_calls(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
+int merge_spans_into_calls(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
 {
 	struct calls_writer writer;
 	int r = calls_writer_open(&writer, out, reterr);
