@@ -47,16 +47,18 @@ class Simulated(Acted):
         return sum(expected_values.energy_j(self.truth, zone, int(from_ns), int(to_ns)) for zone in zones)
 
     def check(self, reading, field, *zones):
-        """Whenever within its two calls the meter read the counters: the energy is within twice the stated error, which is half of a
-        95 % interval."""
+        """Whenever within its two calls the meter read the counters: the energy is within twice the stated error, which is
+        half of a 95 % interval."""
         late_ns = self.truth["late_ns"]
         least_j = self.true_j(reading["from_ns"], reading["to_ns"] - late_ns, *zones)
         most_j = self.true_j(reading["began_ns"] - late_ns, reading["ended_ns"], *zones)
-        assert least_j - 2 * reading["error_j"] <= reading[field] <= most_j + 2 * reading["error_j"], (field, reading, least_j, most_j)
+        error_j = 2 * reading["error_j"]
+        assert least_j - error_j <= reading[field] <= most_j + error_j, (field, reading, least_j, most_j)
 
     def late_j(self, reading, *zones):
         """The zones' energy in the time by which the two calls, and the simulator at both, were late."""
-        late_ns = reading["from_ns"] - reading["began_ns"] + reading["ended_ns"] - reading["to_ns"] + 2 * self.truth["late_ns"]
+        late_ns = reading["from_ns"] - reading["began_ns"] + reading["ended_ns"] - reading["to_ns"]
+        late_ns += 2 * self.truth["late_ns"]
         return late_ns / 1e9 * sum(expected_values.max_w(self.truth, zone) for zone in zones)
 
 
