@@ -13,6 +13,7 @@ files or mounts, are removed, and are a failure of that program. A runner that i
 runner itself removes what a killed keeper leaves.
 """
 import concurrent.futures
+import contextlib
 import ctypes
 import dataclasses
 import json
@@ -92,16 +93,20 @@ class Keepers:
             return process
 
     def orphans(self):
-        tasks = pathlib.Path("/proc/self/task").iterdir()
-        return {int(word) for task in tasks for word in (task / "children").read_text().split()} - self.pids
+        found = set()
+        for task in pathlib.Path("/proc/self/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+                found.update(int(word) for word in (task / "children").read_text().split())
+        return found - self.pids
 
     def end_orphans(self):
         left, end = set(), time.monotonic() + KILLED_S
         while (orphans := self.orphans()) and time.monotonic() < end:
             left |= orphans
             for pid in orphans:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, os.WNOHANG)
+                with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, os.WNOHANG)
             time.sleep(0.01)
         return [f"process {pid}" for pid in sorted(left)]
 
