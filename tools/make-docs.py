@@ -109,6 +109,8 @@ def deprecated(source, build, _):
                     documents.setdefault((key, schema["description"].rpartition(" ")[2]), {})[f"`{path.stem}`"] = True
     rows += [[f"key `{old}` in JSON: {', '.join(found)}", f"`{new}`", "0.1.0"] for (old, new),
              found in documents.items()]
+    families = re.findall(r'"(wattle_\w+)",.*"Deprecated: use (\w+)\."', (source / "src/report/openmetrics.def").read_text())
+    rows += [[f"metric `{old}`", f"`{new}`", "0.1.0"] for old, new in families]
     names = re.findall(r'^    "(\w+)": \("(\w+)", "(.*)"\)', (source / "python/wattle/_deprecated.py").read_text(),
                        re.M)
     rows += [[f"`wattle.{old}` in Python", f"`wattle.{new}`", since] for old, new, since in names]

@@ -125,9 +125,9 @@ def run(test, nice=0):
     outcome = Outcome(f"{suite}/{test['name']}")
     started = time.monotonic()
     keeper_end, our_end = os.pipe()
-    folder = tempfile.mkdtemp(prefix="wt-")  # short, for sockets lie in it
+    folder = tempfile.mkdtemp(prefix="wt-")  # short, because it contains sockets
     command = ["nice", "-n", str(nice), sys.executable, "-SE", KEEPER, str(keeper_end), folder, *test["cmd"]]
-    # Into a file: whoever holds the other end of a pipe could keep the runner waiting after the keeper's death.
+    # Into a file: a process that holds the other end of a pipe could keep the runner waiting after the keeper's death.
     with tempfile.TemporaryFile() as output, open(our_end, "wb") as lifeline:
         process = KEEPERS.start(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                 pass_fds=[keeper_end],

@@ -2,7 +2,7 @@
 
 Everything that reads counters, files or another process releases the GIL. Codes of the C library become exceptions: bad
 arguments ValueError, wrong state RuntimeError, all else OSError (FileExistsError, FileNotFoundError, PermissionError …)
-with one sentence that says what is wrong.
+with one sentence that describes the error.
 """
 import os
 from types import TracebackType
@@ -11,9 +11,9 @@ from typing import Any, Callable, Optional, Sequence, TypeVar, Union
 PathLike = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., Any])
 
-MISSING: int  #: -2**63, what stands in integer columns where nothing was known
+MISSING: int  #: -2**63, the unknown value of integer columns
 BLOCK_COLUMNS: tuple[str, ...]  #: statistics of code blocks, of blocks.def
-VERSION: str  #: of wattle
+VERSION: str  #: version of wattle
 
 # ---- spans: include/wattle.h, section spans ----
 
@@ -84,14 +84,14 @@ CapRow = tuple[str, str, str, float, float, float, float, float, bool, str, str,
 
 def cap_list() -> tuple[list[CapRow], str]: ...
 def cap_get(device: str, /) -> tuple[CapRow, str]: ...
-def cap_names(device: str, clocks: bool, /) -> list[str]: ...  #: of all that the text means
+def cap_names(device: str, clocks: bool, /) -> list[str]: ...  #: names of all selected devices
 def cap_set(device: str, value: float, clocks: bool, keep: bool, /) -> tuple[None, str]: ...
 def cap_reset(device: str, clocks: Optional[bool], default: bool, /) -> tuple[None, str]: ...  #: clocks None: both
 def cap_tune(device: str, step: Callable[[], Any], *, goal: int = 0, slowdown_percent: float = 0.0, n_limits: int = 0,
              from_percent: float = 0.0, seconds: float = 0.0, settle_s: float = 0.0, seed: int = 0,
              clocks: bool = False, synchronize: Optional[Callable[[], Any]] = None,
              progress: Optional[Callable[[float, float, float, int], Any]] = None) -> tuple[dict[str, Any], str]: ...
-def cap_introduce(name: str, /) -> None: ...  #: what owners of leases are called
+def cap_introduce(name: str, /) -> None: ...  #: sets the name of owners of leases
 
 # ---- stored runs ----
 
@@ -104,24 +104,24 @@ class Column:
     name: str
     unit: str
     meaning: str
-    buffer: Buffer  #: int64, MISSING where nothing was known; int32 of pid, tid and the numbers of names of spans
+    buffer: Buffer  #: int64, MISSING: unknown; int32 for pid, tid and the name indexes of spans
 
 class Run:
-    """A run file, loaded whole; released when the last reference to it is gone."""
-    def __init__(self, path: PathLike) -> None: ...  #: a span file (WATTLE_SPANS) too: it has spans and no samples
+    """A run file, loaded whole; released with its last reference."""
+    def __init__(self, path: PathLike) -> None: ...  #: also a span file (WATTLE_SPANS), which has spans and no samples
     @property
     def path(self) -> str: ...
-    def report_json(self) -> str: ...                #: contract "wattle-report/1"
+    def report_json(self) -> str: ...                #: schema "wattle-report/1"
     def report_text(self) -> str: ...
     def blocks_json(self) -> str: ...                #: as `wattle blocks --format json`
-    def charts_json(self, buckets: int = 0, items: int = 0) -> str: ...  #: "wattle-charts/1"; at most so many, 0: default
+    def charts_json(self, buckets: int = 0, items: int = 0) -> str: ...  #: "wattle-charts/1"; maximum numbers, 0: default
     def facts(self) -> dict[str, str]: ...           #: table run
-    def samples(self) -> list[Column]: ...           #: t_ns first, then one a metric of the run
+    def samples(self) -> list[Column]: ...           #: t_ns, then one column per metric
     def process_samples(self) -> list[Column]: ...   #: with --per-process: t_ns, pid, start_ns, then the metrics
     def devices(self) -> list[dict[str, Any]]: ...   #: name, kind, …, "samples": list[Column]
     def spans(self) -> list[Column]: ...        #: id parent begin_ns end_ns cpu_ns pid tid name_index category_index
     #: kind close, without copying
-    def span_names(self) -> list[str]: ...           #: what name_index and category_index count; -1: no category
+    def span_names(self) -> list[str]: ...           #: by name_index and category_index; -1: no category
     def user_metrics(self) -> list[dict[str, Any]]: ...
     def events(self) -> list[dict[str, Any]]: ...
     def processes(self) -> list[dict[str, Any]]: ...
@@ -129,19 +129,20 @@ class Run:
     def wall_ns(self, t_ns: int, /) -> Optional[int]: ...  #: Unix time of an instant; None without an anchor
     def divide(self, begin_ns: Any, end_ns: Any, column: Any, n_columns: int, domain: Optional[str] = None,
                without: Sequence[str] = (), groups: Optional[Sequence[int]] = None) -> list[tuple[float, float, float]]:
-        """The target's energy (of one domain, or of all in the total except those in `without`) attributed by a timeline of
-        the caller's, folded where that tells more (docs/accuracy.md): begin_ns, end_ns int64 and column int32 buffers
-        of equal length, in any order; pieces that overlap share evenly, column 0 is the time outside of all. (time_s,
-        energy_j, error_j) a column; the energies add up to the domain's. Then the same a group, if groups[column] are
-        given: errors of columns that can't be told apart cancel in their group. ValueError: no such domain, a piece
-        that can't be."""
+        """Divides the target's energy (of one domain, or of all in the total except those in `without`) over a timeline.
+
+        begin_ns, end_ns (int64) and column (int32) are buffers of equal length, in any order. Overlapping intervals share
+        evenly; column 0 is the time outside of all intervals. Calls shorter than an update of the counter are deconvolved
+        if that reduces the errors (docs/accuracy.md). Returns (time_s, energy_j, error_j) for each column; the energies
+        add up to the domain's. With groups[column], the same for each group follows: errors of columns that cannot be
+        distinguished cancel in their group. ValueError: unknown domain or invalid interval."""
     def divide_spans(self, columns: dict[str, int], n_columns: int, domain: Optional[str] = None,
                      without: Sequence[str] = (),
                      groups: Optional[Sequence[int]] = None, pid: int = ...) -> list[tuple[float, float, float]]:
-        """The same by the run's own spans of process `pid` (this one): each name has a column; in each thread the
+        """As divide, over the run's spans of process `pid` (default: this process). Each name has a column. In each thread the
         innermost span with one of these names counts; other spans are ignored."""
 
-# ---- gpu_tracker's files, and things side by side ----
+# ---- gpu_tracker's files, comparisons, conversions ----
 
 def sub_tracking_calls(path: PathLike, /) -> list[tuple[str, float, float]]:
     """Calls in a sub-tracking file: name, begin_s, end_s (Unix s, NaN: never stopped), by name, process and start."""

@@ -124,6 +124,6 @@ def open_job(folder: Optional[PathLike] = None, *, job: Optional[str] = None, st
         raise FileNotFoundError(2, "cannot find the program wattle, which adds up jobs", "wattle")
     done = subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
-        told = done.stderr.decode(errors="replace").strip().removeprefix("wattle: ").removeprefix("report: ")
-        raise (OSError if store is not None and job is not None else ValueError)(told or f"wattle exited with status {done.returncode}")
+        message = done.stderr.decode(errors="replace").strip().removeprefix("wattle: ").removeprefix("report: ")
+        raise (OSError if store is not None and job is not None else ValueError)(message or f"wattle exited with status {done.returncode}")
     return Job(json.loads(done.stdout), os.fspath(folder) if folder is not None else str(store))

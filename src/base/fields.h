@@ -278,9 +278,6 @@ void document_json(struct buf *out, const struct object_type *type, const void *
  * has another type or is out of range, or -ENOMEM. Members read before the error keep their values. */
 int fields_read(const struct json_t *object, const struct object_type *type, void *data, struct arena *arena,
 	struct wattle_error *reterr);
-// Reads the objects of an array, each `size` bytes; array NULL or null: none.
-int fields_read_list(const struct json_t *array, const struct object_type *type, size_t size, struct arena *arena,
-	void **ret_items, size_t *ret_n, struct wattle_error *reterr);
 
 /* JSON Schema (draft 2020-12) of those documents, generated from the same tables. */
 

@@ -264,13 +264,3 @@ int fields_read(const json_t *object, const struct object_type *type, void *data
 		return error_set(reterr, -EINVAL, "%s is not an object", type->name);
 	return read_object(&r, object, type, data);
 }
-
-int fields_read_list(const json_t *array, const struct object_type *type, size_t size, struct arena *arena,
-	void **ret_items, size_t *ret_n, struct wattle_error *reterr)
-{
-	const struct field list = {.type = FIELD_IS_LIST, .object = type, .item_size = size};
-	struct reader r = {type, arena, reterr};
-	*ret_items = NULL;
-	*ret_n = 0;
-	return array == NULL || json_is_null(array) ? 0 : read_list(&r, &list, array, ret_items, ret_n);
-}

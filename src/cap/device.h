@@ -99,7 +99,7 @@ int cap_read(struct cap_device *device, struct cap_setting *ret_setting, struct 
  * that gives the range. Writes nothing. */
 int cap_plan(struct cap_device *device, const struct cap_setting *before, double value, struct cap_setting *ret_setting,
 	struct wattle_error *reterr);
-/* Writes the registers in order, skipping those that already hold the value. -EACCES (reterr says how to get access),
+/* Writes the registers in order, skipping those that already hold the value. -EACCES (reterr states how to get access),
  * -ENODEV (gone), -ERANGE, -EIO. After an error some registers may have been written. */
 int cap_write(struct cap_device *device, const struct cap_setting *setting, struct wattle_error *reterr);
 // The setting after power-on. -ENODATA if the device does not report it.

@@ -87,7 +87,7 @@ void cap_guard_range(struct cap_device *device);
  * device's lease or byte 0 of its lock. */
 
 /* Journals `next`, writes it, reads it back and journals the result. `now`: present register values. On failure
- * restores the previous values, or the message says that this failed (the journal then still holds both). */
+ * restores the previous values, or the message states that this failed (the journal then still holds both). */
 int change_apply(const struct journal *journal, enum journal_kind kind, struct journal_entry *entry,
 	struct cap_device *device, const struct cap_setting *now, const struct cap_setting *next,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr);
@@ -119,7 +119,7 @@ int guard_fd(const struct cap_guard *guard); // readable when the guard died
  * journal's folder has been removed. NULL allowed. */
 void guard_send(const struct cap_guard *guard, const struct journal_entry *lease);
 bool guard_is_dead(const struct cap_guard *guard);
-// Detaches one lease. After the last one, tells the guard to exit without restoring anything. NULL allowed.
+// Detaches one lease. After the last one, requests the guard to exit without restoring anything. NULL allowed.
 void guard_end(const struct cap_guard_program *program, struct cap_guard *guard);
 // For a forked child: closes its copy of the descriptor.
 void guard_disown(struct cap_guard *guard);

@@ -15,7 +15,6 @@ struct cap_keeper {
 	uint64_t pid_ns;      // inode of its pid namespace: in another namespace the pid has no meaning
 };
 void cap_keeper_self(struct cap_keeper *ret_keeper);
-bool cap_keeper_is_self(const struct cap_keeper *keeper);
 bool cap_keeper_is(const struct cap_keeper *a, const struct cap_keeper *b);
 /* True if the keeper has certainly ended; false if unknown. The lock also tells, except if the keeper forked a child
  * without exec: the child has a copy of the lock and may outlive it. */

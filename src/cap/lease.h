@@ -62,7 +62,7 @@ struct cap_lease; // one device, one owner
 int cap_lease_open(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner,
 	const struct cap_guard_program *guard, struct cap_lease **ret_lease, struct wattle_error *reterr);
 /* Sets the limit; may be called repeatedly. -ERANGE with the range; -EACCES, -ENODEV, -EIO: the previous limit is
- * restored, or the message says otherwise. -ESTALE: another program has changed the limit, which is left alone;
+ * restored, or the message states otherwise. -ESTALE: another program has changed the limit, which is left alone;
  * *ret_outcome (was_foreign, foreign) is filled in. */
 int cap_lease_set(struct cap_lease *lease, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 // 0: the limit is unchanged. 1: another program changed it (the lease continues and leaves it alone). Also restarts a
@@ -90,7 +90,7 @@ bool cap_has_persistent(const struct wattle_env *env, const struct cap_device *d
 // it.
 bool cap_persistent_is_current(const struct wattle_env *env, const struct cap_device *device, double *ret_before);
 /* Restores the value from before wattle's first change, or the device's default (to_default or if the former is
- * unknown). Without a persistent limit and without to_default it does nothing, and the outcome says so. -EBUSY while
+ * unknown). Without a persistent limit and without to_default it does nothing, and the outcome states this. -EBUSY while
  * the device has a lease. */
 int cap_reset(const struct wattle_env *env, struct cap_device *device, bool to_default, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr);

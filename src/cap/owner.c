@@ -101,13 +101,6 @@ bool cap_keeper_is(const struct cap_keeper *a, const struct cap_keeper *b)
 	return a->pid == b->pid && a->start_ticks == b->start_ticks && a->pid_ns == b->pid_ns;
 }
 
-bool cap_keeper_is_self(const struct cap_keeper *keeper)
-{
-	struct cap_keeper self;
-	cap_keeper_self(&self);
-	return cap_keeper_is(keeper, &self);
-}
-
 static bool is_visible(const struct cap_keeper *keeper)
 {
 	return keeper->pid > 0 && keeper->pid_ns != 0 && keeper->pid_ns == own_pid_ns();

@@ -257,7 +257,7 @@ static int print_summary(struct capture *c, const char *folder)
 	human_bytes(&out, (double)(c->sys.n_bytes + c->proc.n_bytes));
 	buf_printf(&out, "\n%s", c->listed.data != NULL ? c->listed.data : "");
 	if (c->sys.n_unreadable + c->proc.n_unreadable > 0)
-		buf_printf(&out, "%zu files could not be read and are empty; %s/unreadable says why.\n",
+		buf_printf(&out, "%zu files could not be read and are empty; %s/unreadable has the reasons.\n",
 			c->sys.n_unreadable + c->proc.n_unreadable, folder);
 	buf_printf(&out, "%zu serial numbers, UUIDs and the like were replaced", c->anonymizer.n);
 	if (c->sys.n_left_out > 0)

@@ -112,9 +112,9 @@ static void add_commands(const struct cursor *at, struct buf *out)
 
 static void add_options(const struct cursor *at, struct buf *out)
 {
-	add_word(out, "--", "help", 4, "say what it does");
+	add_word(out, "--", "help", 4, "print help");
 	if (at->command == NULL)
-		add_word(out, "--", "version", 7, "say which one it is");
+		add_word(out, "--", "version", 7, "print the version");
 	for (size_t i = 0; at->command != NULL && i < at->command->n_options; i++) {
 		const struct option *option = &at->command->options[i];
 		struct buf summary;

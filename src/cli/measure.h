@@ -89,7 +89,7 @@ int uploader_start(const struct uploader_options *options, struct uploader **ret
  * cannot be started. */
 int uploader_ready(struct uploader *uploader, struct wattle_error *reterr);
 struct companion *uploader_companion(struct uploader *uploader);
-// Call about once per second: tells the process that the file exists, restarts it if it was killed, and prints its warnings.
+// Call about once per second: informs the process that the file exists, restarts it if it was killed, and prints its warnings.
 void uploader_maintain(struct uploader *uploader);
 // The run is over and its closed file is at `path`: the rest can be sent. Does not wait.
 void uploader_run_ended(struct uploader *uploader, const char *path);

@@ -13,6 +13,8 @@
 static const int64_t CALIBRATE_NS = 250 * NS_PER_MS;
 static const int64_t WATCH_NS = 1200 * NS_PER_MS;
 static const useconds_t POLL_PAUSE_US = 1500;
+// A busy machine delays polls by more than this. Such times show no period and do not count, up to WATCH_MAX_NS in total.
+static const int64_t LATE_NS = 20 * NS_PER_MS, WATCH_MAX_NS = 5 * NS_PER_S;
 // Shorter periods cannot be measured better here than by the sensor.
 static const int64_t FAST_NS = 5 * NS_PER_MS;
 // Time-out for a counter that does not change: the machine is suspended, or the tree is a recording.
@@ -73,8 +75,12 @@ static bool is_done(const struct domain *domain, const struct update_detector *w
 		(watch->n_edges == 0 && since_ns > PATIENCE_NS);
 }
 
+struct watch_time {
+	int64_t began_ns, last_ns, passed_ns; // passed: without late polls
+};
+
 static bool poll_once(struct sensors_report *report, const struct wattle_env *env, struct update_detector *watches,
-	int64_t (*values)[DEVICE_COUNT], int64_t began_ns)
+	int64_t (*values)[DEVICE_COUNT], struct watch_time *time)
 {
 	struct sensor_context context = {
 		.t_ns = env_now_ns(env),
@@ -84,13 +90,16 @@ static bool poll_once(struct sensors_report *report, const struct wattle_env *en
 		.energy_only = true,
 	};
 	bool more = false;
+	int64_t step_ns = context.t_ns - time->last_ns, since_ns = context.t_ns - time->began_ns;
+	time->last_ns = context.t_ns;
+	time->passed_ns += step_ns > LATE_NS ? 0 : step_ns;
 	sensor_set_read(&report->set, &context, values);
 	for (size_t i = 0; i < report->set.n_devices; i++) {
 		if (value_ok(values[i][DEVICE_ENERGY_RAW]))
 			update_detector_feed(&watches[i], context.t_ns, (uint64_t)values[i][DEVICE_ENERGY_RAW]);
-		more = more || !is_done(report->set.devices[i], &watches[i], context.t_ns - began_ns);
+		more = more || !is_done(report->set.devices[i], &watches[i], since_ns);
 	}
-	return more && context.t_ns - began_ns < WATCH_NS;
+	return more && time->passed_ns < WATCH_NS && since_ns < WATCH_MAX_NS;
 }
 
 static void watch(struct sensors_report *report, const struct wattle_env *env, int64_t (*values)[DEVICE_COUNT])
@@ -100,8 +109,9 @@ static void watch(struct sensors_report *report, const struct wattle_env *env, i
 		return; // an unknown period is not an error
 	for (size_t i = 0; i < report->set.n_devices; i++)
 		update_detector_init(&watches[i]);
-	int64_t began_ns = env_now_ns(env);
-	while (poll_once(report, env, watches, values, began_ns))
+	int64_t now_ns = env_now_ns(env);
+	struct watch_time time = {.began_ns = now_ns, .last_ns = now_ns};
+	while (poll_once(report, env, watches, values, &time))
 		usleep(POLL_PAUSE_US);
 	for (size_t i = 0; i < report->set.n_devices; i++) {
 		struct update_period *period = &report->periods[i];

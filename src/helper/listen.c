@@ -86,8 +86,8 @@ static int lock(struct listener *listener, struct wattle_error *reterr)
 	return 0;
 }
 
-/* Makes the socket accessible to everybody by the umask: chmod() follows links, and whoever may write to the folder
- * could put a link there in between. */
+/* Makes the socket accessible to everybody by the umask: chmod() follows links, and users who may write to the
+ * folder could replace the socket by a link in between. */
 static int bind_for_all(int fd, const struct sockaddr_un *address)
 {
 	mode_t umask_before = umask(0111);

@@ -293,7 +293,7 @@ int policy_parse(const char *text, size_t size, const char *path, struct policy 
 	return 0;
 }
 
-// Whoever may write the file can grant themselves everything that it can allow.
+// Users who may write the file can grant themselves every permission.
 static int check_owner(int fd, const char *path, struct wattle_error *reterr)
 {
 	struct stat st;

@@ -28,7 +28,7 @@ void sandbox_limit_resources(size_t n_descriptors)
 		if (setrlimit(RLIMIT_NOFILE, &wanted) < 0)
 			setrlimit(RLIMIT_NOFILE, &files);
 	}
-	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); // a core dump would expose readings to whoever may read it
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); // a core dump would expose readings to other users
 	umask(022); // the journal is public: `wattle cap list` of any user reads the owners of limits from it
 }
 

@@ -3,8 +3,7 @@
 const struct pen pen_plain = {.colour = COLOUR_INK},
 		 pen_faint = {.colour = COLOUR_FAINT, .cell_attributes = ATTRIBUTE_FAINT},
 		 pen_bold = {.colour = COLOUR_INK, .cell_attributes = ATTRIBUTE_BOLD},
-		 pen_warn = {.colour = COLOUR_WARN, .cell_attributes = ATTRIBUTE_BOLD},
-		 pen_title = {.colour = COLOUR_INK, .cell_attributes = ATTRIBUTE_REVERSE};
+		 pen_warn = {.colour = COLOUR_WARN, .cell_attributes = ATTRIBUTE_BOLD};
 
 static void (*const panels[PANELS])(const struct canvas *canvas) = {
 	[PANEL_HEAD] = panel_head,

@@ -43,4 +43,4 @@ void panel_keys(const struct canvas *canvas);
 void panel_help(const struct canvas *canvas); // drawn over all others
 
 // Standard pens.
-extern const struct pen pen_plain, pen_faint, pen_bold, pen_warn, pen_title;
+extern const struct pen pen_plain, pen_faint, pen_bold, pen_warn;

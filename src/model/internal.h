@@ -208,7 +208,6 @@ void declared_apply(struct walk *walk, const Onnx__ValueInfoProto *info, struct 
 /* ---- attributes; references in a function resolve to the caller's attributes ---- */
 const Onnx__AttributeProto *op_attribute(const struct op *op, const char *name); // NULL: absent
 int64_t op_int(const struct op *op, const char *name, int64_t usual);
-double op_float(const struct op *op, const char *name, double usual);
 bool op_text_is(const struct op *op, const char *name, const char *text, bool usual);
 size_t op_ints(const struct op *op, const char *name, const int64_t **ret_ints); // 0: absent
 bool op_is(const struct op *op, const char *type);

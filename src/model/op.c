@@ -40,12 +40,6 @@ int64_t op_int(const struct op *op, const char *name, int64_t usual)
 	return attribute != NULL && attribute->has_i ? attribute->i : usual;
 }
 
-double op_float(const struct op *op, const char *name, double usual)
-{
-	const Onnx__AttributeProto *attribute = op_attribute(op, name);
-	return attribute != NULL && attribute->has_f ? (double)attribute->f : usual;
-}
-
 bool op_text_is(const struct op *op, const char *name, const char *text, bool usual)
 {
 	const Onnx__AttributeProto *attribute = op_attribute(op, name);

@@ -18,7 +18,7 @@ void shape_reduce(struct op *op)
 	unsigned bits;
 	if (!op_axes(op, axes, n, in->rank, &bits))
 		return;
-	if (!given || n == 0) // no axes mean all axes, or none if the node says so
+	if (!given || n == 0) // no axes mean all axes, or none if the node has that setting
 		bits = op_int(op, "noop_with_empty_axes", 0) != 0 ? 0 : ~0U;
 	int64_t dims[VALUE_RANK_MAX];
 	int rank = 0;

@@ -38,7 +38,7 @@ static bool read_window(const struct op *op, size_t i, size_t n_space, int64_t k
 		!read_axis(op, "dilations", i, n_space, 1, &ret->dilation))
 		return false;
 	if (!dims_unify(kernel, stated, &ret->kernel))
-		return op_contradiction(op, "kernel_shape says %lld, the weight %lld", (long long)stated,
+		return op_contradiction(op, "kernel_shape is %lld, but the weight has %lld", (long long)stated,
 			(long long)kernel);
 	const int64_t *pads;
 	size_t n = op_ints(op, "pads", &pads);

@@ -58,7 +58,7 @@ static int64_t meminfo_bytes(const char *text, const char *key)
 	int64_t kilobytes;
 	if (line == NULL || read_number(line + strlen(key), &kilobytes) == NULL)
 		return VALUE_MISSING;
-	return kilobytes * 1024; // the file says kB and means KiB
+	return kilobytes * 1024; // "kB" in the file means KiB
 }
 
 void machine_parse_meminfo(const char *text, struct machine_reading *reading)

@@ -80,7 +80,7 @@ struct proto_reply {
 	uint32_t magic;
 	uint16_t type; // of the request
 	uint16_t reserved;
-	int32_t code; // 0 or negative errno; then `outcome.text` says why
+	int32_t code; // 0 or negative errno; then `outcome.text` has the reason
 	uint32_t reserved2;
 	union {
 		struct proto_hello hello;

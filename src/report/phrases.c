@@ -70,14 +70,6 @@ static bool is_calibrated(const struct domain_finding *d)
 	return d->device->gain_error > 0;
 }
 
-bool phrase_has_calibration(const struct findings *f)
-{
-	for (size_t i = 0; i < f->n_domains; i++)
-		if (!isnan(f->domains[i].calibration_error_j))
-			return true;
-	return false;
-}
-
 void phrase_calibration(struct buf *out, const struct findings *f)
 {
 	bool any = false;

@@ -15,7 +15,6 @@ void phrase_sources(struct buf *out, const struct findings *f);         // "meas
 void phrase_energy_error(struct buf *out, double energy_j, double error_j, double calibration_j);
 // The same for a part of the energy, whose error is not the reading error alone: "± 2 J ± 12 J (GPU calibration)".
 void phrase_part_error(struct buf *out, double energy_j, double error_j, double calibration_j);
-bool phrase_has_calibration(const struct findings *f); // of any domain
 // One sentence with the calibration error of each GPU and its source; nothing if no GPU is measured.
 void phrase_calibration(struct buf *out, const struct findings *f);
 // Readable name of an attribution method: "memory (PSS) above idle power seen in this run" for "pss above …".

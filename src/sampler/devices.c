@@ -141,9 +141,8 @@ static void remember(struct sampler *sampler, size_t device, int64_t t_ns, bool 
 		sampler->polls[device] = (struct device_poll){t_ns, energy_uj, stored};
 }
 
-/* Readings of another recorder of this job are stored by that recorder: the sum over ranks is the machine's energy.
- * Use of devices, by this target and by others, is stored by each: energy is divided by it, so storing it twice
- * counts nothing twice. */
+/* Only one recorder of a job stores the readings of a device, so that the sum over ranks is the machine's energy. Every
+ * recorder stores the use of devices by its target and by others: it only divides energy, so the sum does not change. */
 static void leave_to_others(int64_t row[DEVICE_COUNT])
 {
 	for (size_t m = 0; m < DEVICE_COUNT; m++)

@@ -122,7 +122,7 @@ static void pass_to_sampler(struct sensor_locks *sensor_locks)
 }
 
 /* Two recorders of one rank are not two ranks: a tracker in a program that `wattle run` measures, or a new worker
- * beside the last moments of the old one. The report tells their readings apart; without readings the inner one
+ * beside the last moments of the old one. The report distinguishes their readings; without readings the inner one
  * could report no energy. */
 static void resolve_related_recorders(struct sensor_locks *sensor_locks, struct claim *claim, pid_t target)
 {

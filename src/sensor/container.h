@@ -1,4 +1,4 @@
-/* Detection of containers, and advice for whoever starts one. */
+/* Detection of containers, and advice for the user who starts one. */
 #pragma once
 
 #include "base/env.h"

@@ -68,7 +68,7 @@ struct gpu_roster {
 int gpu_roster_open(struct gpu_roster *roster, const char *list, struct wattle_error *reterr);
 void gpu_roster_close(struct gpu_roster *roster);
 int gpu_roster_next(const struct gpu_roster *roster);
-/* Copies the GPUs of one sensor into the roster. With --gpus, ret_selected[i] tells whether candidate i is selected. Without
+/* Copies the GPUs of one sensor into the roster. With --gpus, ret_selected[i] states whether candidate i is selected. Without
  * it, ret_selected is unchanged and the sensor applies its own environment variables. Returns -ENOMEM on failure. */
 int gpu_roster_add(struct gpu_roster *roster, const struct gpu_candidate *candidates, size_t n, bool *ret_selected);
 // Records why GPUs of this brand ("NVIDIA") may exist but can't be listed, for the message of gpu_roster_check.

@@ -146,8 +146,8 @@ struct sensor_options {
 	const char *const *gpu_gains; // each --gpu-gain INDEX=FACTOR±PERCENT, NULL-terminated; NULL: none
 	bool list_users;              // users() will be called, and all_pids will be set
 	bool describe_only;           // for `wattle sensors`: list everything, including GPUs hidden from the target
-	int64_t calibrate_ns;         // maximum time to measure update periods at open; 0: none. Detecting a dead counter (AMD
-				      // GPUs: 250 ms, perf in guests: 3 ms) may add to it
+	int64_t calibrate_ns;         // maximum uninterrupted time to measure update periods at open; 0: none. Detecting a
+				      // dead counter (AMD GPUs: 250 ms, perf in guests: 3 ms) may add to it
 	struct gpu_roster *roster;    // set by sensor_set_open: numbers the GPUs of all sensors, evaluates --gpus
 };
 

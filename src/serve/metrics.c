@@ -224,6 +224,7 @@ static void write_machine(const struct monitor_sample *now, struct om *om)
 	write_one(om, FAMILY_PROCESSES, of_i64(now->processes_seen));
 	write_one(om, FAMILY_THREADS, of_i64(now->threads_seen));
 	write_one(om, FAMILY_SAMPLE_TIME, (double)(now->wall_ns / NS_PER_MS) / 1e3);
+	write_one(om, FAMILY_LOOK_TIME, (double)(now->wall_ns / NS_PER_MS) / 1e3); // deprecated name
 }
 
 /* ---- the exporter ---- */

@@ -102,7 +102,7 @@ struct task_line {
 	int fd;                 // owned: the end of the task and slurmstepd; -1: this task is not measured
 	int recorder_fd;        // owned: the recorder's end; -1: passed on
 	int keeper_socket_fd, task_socket_fd; // owned: pipe connected to the recorder's standard error; -1: closed
-	int keeper_fd;  // owned: socket to the keeper, closed when the keeper exits; closing our end tells the keeper to exit
+	int keeper_fd;  // owned: socket to the keeper, closed when the keeper exits; closing our end makes the keeper exit
 	int keeping_fd; // owned: the keeper's end; -1: passed on
 };
 

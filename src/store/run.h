@@ -1,6 +1,7 @@
 /* A stored run, loaded into columns: the input of analysis, reports and exports. */
 #pragma once
 
+#include "base/checked_arith.h"
 #include "base/error.h"
 #include "metric/event.h"
 #include "metric/metric.h"
@@ -164,6 +165,11 @@ static inline int64_t run_value(const struct run *run, size_t metric, size_t sam
 {
 	return values_at(run_column(run, metric), sample);
 }
+// Sum of two metrics, such as those of the main process and its descendants; VALUE_MISSING if either is missing.
+static inline int64_t run_sum(const struct run *run, size_t a, size_t b, size_t sample)
+{
+	return value_sum(run_value(run, a, sample), run_value(run, b, sample));
+}
 static inline struct run_values device_column(const struct run_device *device, size_t metric)
 {
 	return (struct run_values){device->values[metric], device->packed[metric]};
@@ -171,6 +177,13 @@ static inline struct run_values device_column(const struct run_device *device, s
 static inline int64_t device_value(const struct run_device *device, size_t metric, size_t row)
 {
 	return values_at(device_column(device, metric), row);
+}
+// Whether a row has a reading of energy or power.
+static inline bool device_is_metered(const struct run_device *device, size_t row)
+{
+	return value_ok(device_value(device, DEVICE_ENERGY, row)) ||
+		value_ok(device_value(device, DEVICE_POWER, row)) ||
+		value_ok(device_value(device, DEVICE_POWER_AVERAGE, row));
 }
 static inline struct run_values process_column(const struct run_process_samples *samples, size_t metric)
 {

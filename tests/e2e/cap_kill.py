@@ -185,16 +185,16 @@ def end(process):
 def within_the_time_limit(workdir):
     """SIGKILL of wattle alone: the limit is restored within 1 s, though the command continues"""
     machine = Machine(workdir.folder / "machine")
-    took_s = []
-    for _ in range(3):  # a stall of the whole machine does not occur three times
+    for _ in range(3):
         process = hold(machine, "cat")
-        began = time.monotonic()
+        polls = [time.monotonic()]
         process.kill()
-        wait_until(lambda: machine.limit_w() == PREVIOUS_W, "back")
-        took_s.append(time.monotonic() - began)
+        wait_until(lambda: polls.append(time.monotonic()) or machine.limit_w() == PREVIOUS_W, "back")
+        # The guard waits for a CPU as we do: what a poll took beyond its 10 ms is the machine's time.
+        stalled_s = sum(max(b - a - 0.02, 0) for a, b in zip(polls, polls[1:]))
+        assert time.monotonic() - polls[0] - stalled_s < PROMISE_S, (polls[0], polls[-1], stalled_s)
         process.stdin.write(b"alive")
         assert end(process)[0] == b"alive"
-    assert min(took_s) < PROMISE_S, took_s
 
 
 @test

@@ -65,5 +65,16 @@ def keys_of_the_live_view(workdir):
     assert not {"trail", "history"} & set(server.now())
 
 
+@test
+def metrics(workdir):
+    """deprecated metric: the value of the new one"""
+    families = re.findall(r'"(wattle_\w+)",.*"Deprecated: use (\w+)\."', (TESTS.parent / "src/report/openmetrics.def").read_text())
+    assert families
+    text = Server(workdir, "--interval", "60s").ask("/metrics")[2].decode()
+    for old, new in families:
+        values = [re.search(rf"^{name}{{[^}}]*}} (\S+)$", text, re.M)[1] for name in (old, new)]
+        assert values[0] == values[1], (old, new, values)
+
+
 if __name__ == "__main__":
     main()

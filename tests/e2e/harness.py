@@ -94,11 +94,13 @@ def wait_until(condition, what, seconds=20.0):
 
 
 def run_first():
-    """Raises the priority of the calling thread, which simulates hardware, above other programs where that is allowed."""
+    """Raises the priority of the calling thread, which simulates hardware, above other programs where that is allowed: returns
+    whether it is."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except OSError:
-        pass
+        return False
+    return True
 
 
 def children_of(pid):

@@ -57,22 +57,25 @@ def rate(workdir):
 import time
 c = client.Client(sys.argv[2])
 assert c.hello()["period_us"] == 100000
-seen, end = set(), time.monotonic() + 1
-while time.monotonic() < end:
+seen, asked_ns = set(), time.monotonic_ns()
+while len(seen) < 10:
     seen.add(c.read()[0][1])
 times = sorted(seen)
 assert all(b - a >= 95_000_000 for a, b in zip(times, times[1:])), times
-print(len(times))
+print(time.monotonic_ns() - asked_ns)
 """, helper.path)
-    assert 2 <= int(slow) <= 11, slow
+    assert int(slow) >= 9 * 95_000_000, slow
     fast = as_user(NOBODY, [], """
 c = client.Client(sys.argv[2])
 assert c.hello()["period_us"] == 1000
-times = sorted({c.read()[0][1] for _ in range(5000)})
+seen = set()
+while len(seen) < 50:
+    seen.add(c.read()[0][1])
+times = sorted(seen)
 assert all(b - a >= 950_000 for a, b in zip(times, times[1:])), times
-print(len(times))
+print("all are apart")
 """, helper.path)
-    assert int(fast) > 3 and energy.exists(), fast
+    assert fast == "all are apart" and energy.exists(), fast
 
 
 # ---- rights ----
@@ -200,16 +203,14 @@ def group_wattle(workdir):
     helper = Helper(workdir, before=("unshare", "--mount", "sh", "-c",
                                   f'mount --bind "{workdir.folder}/group" /etc/group && exec "$0" "$@"'))
     said = as_user(NOBODY, [NOBODY, GROUP], """
-import time
 c = client.Client(sys.argv[2])
 hello = c.hello()
 assert hello["may_read"] == 1 and hello["may_cap"] == 0 and hello["period_us"] == 10000, hello
 times = set()
-end = time.monotonic() + 0.3
-while time.monotonic() < end:
+while len(times) < 20:
     times.update(t_ns for _, t_ns in c.read(0, 1))
 times = sorted(times)
-assert len(times) > 5 and min(b - a for a, b in zip(times, times[1:])) >= 9.4e6, times
+assert min(b - a for a, b in zip(times, times[1:])) >= 9.4e6, times
 for i in range(hello["devices"]):
     assert c.device(i)["may_set"] == 0, c.device(i)
     for mode in (client.LEASE, client.PERSISTENT):

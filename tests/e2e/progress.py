@@ -71,11 +71,13 @@ def check_powers(workdir, truth, lines, zone):
     for begin_s, end_s, line in zip(ends_s, ends_s[1:], lines[1:]):
         seen = [t for t in updates_ns if t < start_ns + begin_s * 1e9 - ROUNDED_S * 1e9]
         if line["power"] == "n/a":
-            assert len(seen) < 2 or end_s - begin_s < 0.1 + ROUNDED_S, (line[0], seen)
+            # A quick reading's update reaches the line with the next sample, so the last one may be missing.
+            assert len(seen) < 3 or end_s - begin_s < 0.1 + ROUNDED_S, (line[0], seen)
             continue
         gap_s = max(b - a for a, b in zip(times_ns, times_ns[1:]) if a <= start_ns + end_s * 1e9) / 1e9
         unsure_s = 2 * gap_s + 2 * expected_values.late_s(truth) + ROUNDED_S
-        assert abs(figure(line["power"]) - true_w) * (end_s - begin_s) <= true_w * unsure_s + 0.005 * figure(line["energy"]), (line[0], gap_s)
+        off_j = abs(figure(line["power"]) - true_w) * (end_s - begin_s)
+        assert off_j <= true_w * unsure_s + 0.005 * figure(line["energy"]), (line[0], gap_s)
 
 
 @test
@@ -103,7 +105,7 @@ def energy_so_far(workdir):
 
 @test
 def a_slow_counter(workdir):
-    """counter updated every 0.7 s: power is shown after two updates; n/a until then, never 0 W"""
+    """counter updated every 0.7 s: power is shown once the period is known; n/a until then, never 0 W"""
     simulator = workdir.start(workdir.folder / "sim", "--zone", "package-0=50", "--tick", "700000", program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
     done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "4.4",

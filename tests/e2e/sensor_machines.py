@@ -1,7 +1,11 @@
 """Machines for the tests of `wattle sensors`: simulated trees, counters and cards, and the output for them."""
 import json
+import sys
 
 from harness import BUILD, TESTS
+
+sys.path.insert(0, str(TESTS / "fakes"))
+import expected_values
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
@@ -45,6 +49,15 @@ def simulate(workdir, name, *options):
     top = workdir.folder / name
     assert workdir.start(top, *options, program=SIMULATOR).stdout.readline() == b"ready\n"
     return {"WATTLE_SYSFS": str(top), **NO_NVML}
+
+
+def end_simulator(workdir, name):
+    """Ends one of them; the seconds by which its updates were late."""
+    top = workdir.folder / name
+    simulator, = (process for process in workdir.started if process.args[:2] == [str(SIMULATOR), str(top)])
+    simulator.terminate()
+    simulator.wait()
+    return expected_values.late_s(expected_values.load(top))
 
 
 def cards(workdir, text, name="cards"):

@@ -126,7 +126,7 @@ def writers_read_nothing(workdir):
             assert "permission denied" in refused(server, f'SELECT count(*) FROM "{table}"', "ada"), table
         for sql in (f"SELECT * FROM wattle_begin('{run}')", f"SELECT wattle_put('{run}', '{{\"run\": []}}')",
                     f"SELECT wattle_mark('{run}', '[]')"):
-            assert "of another writer than bob" in refused(server, sql, "bob"), sql
+            assert "belongs to another writer than bob" in refused(server, sql, "bob"), sql
         for sql in ("DELETE FROM recording", "UPDATE run SET value = ''", "DROP TABLE sample", "TRUNCATE event",
                     "INSERT INTO recording (run_id, sent_by) VALUES (gen_random_uuid(), 'bob')",
                     f"SELECT wattle_put_rows('{run}', 'run', '{{key}}', false, '[]')", f"SELECT wattle_lock('{run}')",
@@ -134,7 +134,7 @@ def writers_read_nothing(workdir):
                     "CREATE TABLE mine (x integer)"):
             assert "permission denied" in refused(server, sql, "bob") or "must be owner" in refused(server, sql, "bob"), sql
         done = wattle(workdir, "push", "training.sqlite", server.url("bob"), status=1)
-        assert "of another writer" in done.stderr, done.stderr
+        assert "belongs to another writer" in done.stderr, done.stderr
         done = wattle(workdir, "list", "--store", server.url("ada"), status=1)
         assert "role ada may not read" in done.stderr and "--reader ada" in done.stderr, done.stderr
         assert run[:8] in wattle(workdir, "list", "--store", server.url("eve")).stdout

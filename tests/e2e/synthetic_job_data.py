@@ -104,7 +104,7 @@ class Piece:
 
 
 class Machine:
-    """One set of sensors, whoever reads it."""
+    """One set of sensors, shared by all ranks that read it."""
 
     def __init__(self, nodes, devices, works, length_s, interval_s):
         self.nodes, self.devices, self.works = nodes, devices, works

@@ -444,6 +444,7 @@ def errors(workdir):
         (ValueError, "only one", lambda: complexity(nn.Linear(2, 2), (1, 2), input_data=torch.ones(1, 2))),
         (ValueError, "invalid mode 'both'", lambda: complexity(nn.Linear(2, 2), (1, 2), mode="both")),
         (TypeError, "(1, 3, 224, 224)", lambda: complexity(nn.Linear(2, 2), "1x2")),
+        (TypeError, "give input_data=TENSOR, or its size, (1, 2)", lambda: complexity(nn.Linear(2, 2), torch.rand(1, 2))),
         (ValueError, "not positive", lambda: complexity(nn.Linear(2, 2), (0, 2))),
         (ValueError, "one for each", lambda: complexity(nn.Linear(2, 2), (1, 2), dtypes=[torch.float] * 2)),
         (RuntimeError, "Linear cannot be run with input of [1, 3]", lambda: complexity(nn.Linear(2, 2), (1, 3))),

@@ -12,9 +12,8 @@ from wattle.torch import cuda
 
 torch.set_num_threads(1)
 IDLE_W = 20
-OUTSIDE_MOST = 1  # errors are 95 % intervals: of four figures one may lie outside, in each run
-CLOSE = 0.25  # of a layer's energy
-TRIES = 3  # where a busy machine keeps the recorder from finding the counter's period, errors are large
+CLOSE = 0.25  # of a layer's energy, where the program did not wait for a CPU and the recorder found the counter's period
+SECONDS, WAITED_MOST_S = 3, 0.1
 UUID = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
 
 player = None
@@ -68,6 +67,12 @@ def train(net, seconds):
         net(x).sum().backward()
 
 
+def waited_s():
+    """This thread's wait for a CPU so far."""
+    with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1]) / 1e9
+
+
 def measure(workdir):
     global player
     top = powercap_player.tree(workdir)
@@ -76,7 +81,7 @@ def measure(workdir):
     player = powercap_player.Player(workdir, top, IDLE_W)
     try:
         with wattle.torch.layers(net, output=workdir.folder / "run.sqlite", overwrite=True) as measured:
-            train(net, 3)
+            train(net, SECONDS)
     finally:
         player.close()
         player = None
@@ -93,20 +98,21 @@ def expected_j(layer, row, share):
 @test
 def known_power(workdir):
     """layers of 1 to 4 ms with 5 to 60 W, a counter of 11 ms: energies within their stated errors, which are useful"""
-    results = []
-    for _ in range(TRIES):
-        net, measured = measure(workdir)
-        energy = measured.report["energy"]
-        share = energy["ledger"]["target_j"] / energy["total_j"]
-        rows = {row.name: row for row in measured.rows}
-        truths = {name: expected_j(layer, rows[name], share) for name, layer in net.named_children()}
-        off = {name: (rows[name].energy_j - true, rows[name].error_j, true) for name, true in truths.items()}
-        assert sum(abs(o) > e for o, e, _ in off.values()) <= OUTSIDE_MOST and not measured.estimated, off
-        if all(abs(o) < CLOSE * true for o, _, true in off.values()):
-            return
-        results.append(off)
-        print('#', {n: tuple(round(v, 3) for v in o) for n, o in off.items()})
-    raise AssertionError(results)
+    before_s = waited_s()
+    net, measured = measure(workdir)
+    waited = waited_s() - before_s
+    energy = measured.report["energy"]
+    share = energy["ledger"]["target_j"] / energy["total_j"]
+    rows = {row.name: row for row in measured.rows}
+    truths = {name: expected_j(layer, rows[name], share) for name, layer in net.named_children()}
+    off = {name: (rows[name].energy_j - true, rows[name].error_j, true) for name, true in truths.items()}
+    # Errors are half of 95 % intervals.
+    assert all(abs(o) <= 2 * e for o, e, _ in off.values()) and not measured.estimated, off
+    if waited < WAITED_MOST_S and energy["domains"][0]["update_period_s"]:
+        assert all(abs(o) < CLOSE * true for o, _, true in off.values()), off
+    else:
+        period_s = energy["domains"][0]["update_period_s"]
+        print(f"# closeness is not judged: the program waited {waited:.1f} s for a CPU, period {period_s} s")
 
 
 @test
@@ -120,9 +126,12 @@ def sums(workdir):
     near(measured.total_s, measured.report["run"]["duration_s"], relative=1e-6)
     near(sum(row.forward_j + row.backward_j for row in measured.rows), measured.total_j, relative=1e-9)
     rows = {row.name: row for row in measured.rows}
-    for name, layer in net.named_children():
-        near(rows[name].forward_s, layer.spent_s["forward"], relative=0.2)
-        near(rows[name].backward_s, layer.spent_s["backward"], relative=0.2)
+    burnt_s = sum(sum(layer.spent_s.values()) for layer in net.children())
+    around_s = measured.total_s - burnt_s
+    for name, layer in net.named_children():  # a layer's time contains its burning, and a part of the time around all burning
+        for row_s, spent_s in ((rows[name].forward_s, layer.spent_s["forward"]),
+                               (rows[name].backward_s, layer.spent_s["backward"])):
+            assert 0.99 * spent_s <= row_s <= spent_s + around_s, (name, row_s, spent_s, around_s)
     assert measured.error_j > 0 and rows["1"].cpu_j == rows["1"].energy_j and rows["1"].gpu_j is None
     assert measured.run_file and os.path.exists(measured.run_file)
     blocks = {block["name"] for block in measured.report["blocks"]}
@@ -146,17 +155,22 @@ def uncalled_modules(workdir):
 @test
 def own_spans(workdir):
     """spans of the program inside a layer stay the layer's, and one of the same name in another process is not counted"""
+    slept_s = []
+
     class Marked(nn.Module):
         def forward(self, x):
+            begin = time.monotonic()
             with wattle.span("mine"):
                 time.sleep(0.02)
+            slept_s.append(time.monotonic() - begin)
             return x
 
     net = nn.Sequential(Marked())
     with wattle.span("around"), wattle.torch.layers(net) as measured:
         for _ in range(5):
             net(torch.zeros(1))
-    near({row.name: row for row in measured.rows}["0"].forward_s, 0.1, relative=0.3)
+    around_s = measured.report["run"]["duration_s"]
+    assert sum(slept_s) <= {row.name: row for row in measured.rows}["0"].forward_s < around_s, (slept_s, measured.rows, around_s)
     assert measured.run_file is None
 
 

@@ -1,5 +1,6 @@
 """Inputs of a model, made from sizes in torchinfo's form, and their device."""
 import copy
+import reprlib
 from numbers import Integral
 from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
@@ -43,8 +44,10 @@ def make_inputs(sizes: Union[Size, Mapping[str, Size]], dtypes: Dtypes, batch_di
             dtypes = dict(zip(sizes, _listed(dtypes, len(sizes))))
         return (), {name: _make(size, dtypes.get(name), batch_dim, device, default) for name, size in sizes.items()}
     if not isinstance(sizes, (tuple, list, torch.Size)) or not sizes:
-        raise TypeError(f"input_size: {sizes!r} is not valid; give a size with its batch, as (1, 3, 224, 224), a list "
-                        "of sizes, or a dict of sizes by argument name")
+        if isinstance(sizes, torch.Tensor):
+            raise TypeError(f"input_size: a tensor is not a size; give input_data=TENSOR, or its size, {tuple(sizes.shape)}")
+        raise TypeError(f"input_size: {reprlib.repr(sizes)} is not valid; give a size with its batch, as (1, 3, 224, 224), a "
+                        "list of sizes, or a dict of sizes by argument name")
     each = [sizes] if is_size(sizes) else list(sizes)
     return tuple(_make(size, dtype, batch_dim, device, default)
                  for size, dtype in zip(each, _listed(dtypes, len(each)))), {}

@@ -43,9 +43,9 @@ class Share(NamedTuple):
 class Divided:
     """One division of the run: by columns, and by modules, outside = 0."""
 
-    def __init__(self, told: Sequence[Any], n_columns: int) -> None:
-        self.columns = [Share(*share) for share in told[:n_columns]]
-        self.modules = [Share(*share) for share in told[n_columns:]]
+    def __init__(self, shares: Sequence[Any], n_columns: int) -> None:
+        self.columns = [Share(*share) for share in shares[:n_columns]]
+        self.modules = [Share(*share) for share in shares[n_columns:]]
 
 
 def make(measured: Sequence[Measured], numbers: dict[str, int], run: Optional[Any], pieces: dict[int, cuda.Pieces],

@@ -103,7 +103,7 @@ class Graph:
         if open_[-1].is_backward and not open_[-1].may_nest:
             self._stacks.cut(len(open_) - 1)  # nodes of C++ run in sequence: that one raised
         if open_:
-            self._stacks.mend()
+            self._stacks.unwind()
 
     def label(self, nodes: list[Any], layer: Optional[Layer]) -> None:
         """Nodes and all before them, up to labelled ones, are assigned to the layer; None: to no layer, and only the nodes

@@ -98,7 +98,7 @@ class ForwardHooks:
                 return
             open_ = stacks.open
             if open_ and open_[-1] not in entry.inside:
-                stacks.mend(module)
+                stacks.unwind(module)
             around = open_[-1] if open_ else None
             entry.count_call()
             stacks.begin(entry.forward)

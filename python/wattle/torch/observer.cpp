@@ -1,12 +1,12 @@
-/* wattle.torch's observer: whose each backward function is, and its span, without a line of Python in backward.
+/* Observer of wattle.torch: finds the layer of each backward function and records its span, without Python code in backward.
  *
- * torch numbers the nodes of the autograd graph as they are made, each thread for itself, and tells number and thread when a
- * node runs (RecordFunction). So it is enough to keep, a thread, at which number the innermost layer changed. The nodes that add
- * a gradient to its parameter have no number. They run before all others that could, so what ran last gave that gradient: they
- * are its layer's. (torch 1.13 does not tell which parameter.)
+ * torch numbers the nodes of the autograd graph when they are created, separately in each thread, and passes number and
+ * thread when a node runs (RecordFunction). So it suffices to store, for each thread, the numbers at which the innermost
+ * layer changed. Nodes that accumulate the gradient of a parameter have no number. They run directly after the node that
+ * computed the gradient, so they belong to the layer of that node. (torch 1.13 does not pass the parameter.)
  *
- * Built for one torch (observer.py), against Python's limited API. Spans are written by functions of wattle's extension, so a
- * process has one writer. Nothing here needs the GIL but what says so. */
+ * Built for one version of torch (observer.py), against Python's limited API. Spans are written by functions of wattle's
+ * extension, so a process has one writer. Only functions whose comment mentions the GIL need it. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
@@ -25,7 +25,7 @@
 #include <unordered_map>
 #include <vector>
 
-// As in the extension, ../../extension/span.c: the capsule `span_calls`. A key tells one span from another.
+// As in the extension, ../../extension/span.c: the capsule `span_calls`. A key identifies a span.
 extern "C" {
 struct span_calls {
 	void (*begin)(const void *key, const char *name);
@@ -37,10 +37,10 @@ namespace
 {
 
 constexpr char CALLS[] = "wattle._wattle.span_calls";
-constexpr char ROOT[] = "torch::autograd::GraphRoot"; // where a backward begins; it computes nothing
+constexpr char ROOT[] = "torch::autograd::GraphRoot"; // first node of a backward pass; it computes nothing
 constexpr int64_t NO_NUMBER = -1;                     // of AccumulateGrad
-constexpr size_t CHANGES_MAX = 1 << 17;               // a thread, 2 MB; more are forgotten, the oldest first
-constexpr size_t ENDED_THREADS_MAX = 16;              // whose changes are kept for a graph that outlives them
+constexpr size_t CHANGES_MAX = 1 << 17;               // per thread, 2 MB; beyond that the oldest are dropped
+constexpr size_t ENDED_THREADS_MAX = 16;              // their changes are kept for graphs that outlive them
 
 // Forward or backward of a layer: its address is the key of its spans.
 struct Column {
@@ -65,7 +65,7 @@ struct Log {
 	void add(uint64_t number, const Column *column)
 	{
 		if (!changes.empty() && changes.back().number == number) {
-			changes.back().column = column; // nothing was made in between
+			changes.back().column = column; // no node was created in between
 			return;
 		}
 		if ((changes.empty() ? nullptr : changes.back().column) == column)
@@ -77,7 +77,7 @@ struct Log {
 		has_forgotten = true;
 	}
 
-	// *ret_is_known: false if the node is so old that nobody knows any more.
+	// *ret_is_known: false if the change for this node was dropped.
 	const Column *find(uint64_t number, bool *ret_is_known) const
 	{
 		auto after = std::upper_bound(changes.begin(), changes.end(), number,
@@ -89,20 +89,20 @@ struct Log {
 
 struct Session;
 std::mutex lock; // guards `current` and logs; never held while Python or torch is called
-// The one session that observes; NULL: none. Never destroyed, as threads may run while the process ends.
+// The active session; NULL: none. Never destroyed, because threads may run while the process ends.
 std::shared_ptr<Session> &current = *new std::shared_ptr<Session>;
 
 struct Session {
 	const span_calls *calls;
-	PyObject *mend; // closes what exceptions left open in this thread; with the GIL only, NULL after the end
+	PyObject *unwind; // ends columns that exceptions left open in this thread; with the GIL only, NULL after the end
 	at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
 	std::deque<Column> columns;                              // addresses stay
 	std::unordered_map<uint64_t, std::shared_ptr<Log>> logs; // by torch's number of the thread
-	std::deque<uint64_t> ended;                              // threads, the first one first
+	std::deque<uint64_t> ended;                              // threads, in the order in which they ended
 	bool has_forgotten_threads = false;
-	uint64_t unknown = 0; // nodes whose layer was forgotten
+	uint64_t unknown = 0; // nodes whose layer is unknown, because the change was dropped
 
-	Session(const span_calls *span_calls, PyObject *mend_stacks) : calls(span_calls), mend(mend_stacks)
+	Session(const span_calls *span_calls, PyObject *unwind_stacks) : calls(span_calls), unwind(unwind_stacks)
 	{
 	}
 
@@ -143,7 +143,7 @@ std::shared_ptr<Session> current_session()
 	return current;
 }
 
-// What a thread has open, in forward and in backward.
+// Open columns of a thread, in forward and in backward.
 struct Thread {
 	uint64_t number = at::RecordFunction::currentThreadId();
 	std::shared_ptr<Session> session;
@@ -181,7 +181,7 @@ struct Thread {
 		note();
 	}
 
-	// The innermost of this column; nothing if it was ended with what is around it.
+	// Ends the innermost entry of this column, if it was not ended together with an enclosing one.
 	void end(const Column *column)
 	{
 		auto found = std::find(open.rbegin(), open.rend(), column);
@@ -208,7 +208,7 @@ thread_local Thread this_thread;
 
 struct Node : at::ObserverContext {
 	std::shared_ptr<Session> session;
-	size_t depth; // of the thread's stack, before it
+	size_t depth; // depth of the thread's stack before the node
 
 	Node(std::shared_ptr<Session> its_session, size_t its_depth) : session(std::move(its_session)), depth(its_depth)
 	{
@@ -224,11 +224,11 @@ const Column *column_of(Session &session, const at::RecordFunction &function, co
 	return session.find(function.forwardThreadId(), static_cast<uint64_t>(function.seqNr()));
 }
 
-// Python knows by its frames whether the forward that this backward runs in goes on, or raised.
-void mend(Session &session)
+// Python's frames show whether the forward that this backward runs in continues or raised an exception. Takes the GIL.
+void unwind(Session &session)
 {
 	PyGILState_STATE state = PyGILState_Ensure();
-	PyObject *call = session.mend;
+	PyObject *call = session.unwind;
 	if (call != nullptr) {
 		Py_INCREF(call);
 		PyObject *result = PyObject_CallNoArgs(call);
@@ -248,7 +248,7 @@ std::unique_ptr<at::ObserverContext> before_node(const at::RecordFunction &funct
 	Thread &thread = this_thread;
 	thread.join(session);
 	if (!thread.open.empty() && !thread.open.back()->is_backward())
-		mend(*session);
+		unwind(*session);
 	const Column *column = thread.last = column_of(*session, function, thread.last);
 	if (column == nullptr)
 		return nullptr;
@@ -257,7 +257,7 @@ std::unique_ptr<at::ObserverContext> before_node(const at::RecordFunction &funct
 	return node;
 }
 
-// Also called when the node raises: what it has left open inside it is over.
+// Also called when the node raises an exception: ends the columns that it left open.
 void after_node(const at::RecordFunction &, at::ObserverContext *context)
 {
 	auto *node = static_cast<Node *>(context);
@@ -299,20 +299,20 @@ PyMethodDef LEAVE = {"leave", reinterpret_cast<PyCFunction>(reinterpret_cast<voi
 
 PyObject *open(PyObject *, PyObject *arguments)
 {
-	PyObject *capsule, *mend_stacks;
-	if (!PyArg_ParseTuple(arguments, "OO:open", &capsule, &mend_stacks))
+	PyObject *capsule, *unwind_stacks;
+	if (!PyArg_ParseTuple(arguments, "OO:open", &capsule, &unwind_stacks))
 		return nullptr;
 	auto *calls = static_cast<const span_calls *>(PyCapsule_GetPointer(capsule, CALLS));
 	if (calls == nullptr)
 		return nullptr;
-	auto session = std::make_shared<Session>(calls, mend_stacks);
+	auto session = std::make_shared<Session>(calls, unwind_stacks);
 	{
 		std::lock_guard<std::mutex> guard(lock);
 		if (current)
 			return PyErr_Format(PyExc_RuntimeError, "the observer serves one layers() at a time");
 		current = session;
 	}
-	Py_INCREF(mend_stacks);
+	Py_INCREF(unwind_stacks);
 	session->callback = at::addGlobalCallback(
 		at::RecordFunctionCallback(before_node, after_node).scopes({at::RecordScope::BACKWARD_FUNCTION}));
 	Py_RETURN_NONE;
@@ -360,13 +360,13 @@ PyObject *close(PyObject *, PyObject *)
 	if (!session)
 		return PyLong_FromLong(0);
 	at::removeCallback(session->callback);
-	Py_CLEAR(session->mend);
+	Py_CLEAR(session->unwind);
 	std::lock_guard<std::mutex> guard(lock);
 	return PyLong_FromUnsignedLongLong(session->unknown);
 }
 
 PyMethodDef methods[] = {
-	{"open", open, METH_VARARGS, "open(span_calls, mend, /)\n--\n\nObserves from now on."},
+	{"open", open, METH_VARARGS, "open(span_calls, unwind, /)\n--\n\nObserves from now on."},
 	{"add", add, METH_VARARGS,
 		"add(forward, backward, /)\n--\n\nA layer, by its spans' names: what is to be called when its forward begins and "
 		"ends."},

@@ -48,10 +48,10 @@ def load() -> Any:
 class Observer:
     """One session of it."""
 
-    def __init__(self, mend: Callable[[], None]) -> None:
+    def __init__(self, unwind: Callable[[], None]) -> None:
         """ImportError: there is none. RuntimeError: another session has it."""
         self._module = load()
-        self._module.open(_wattle.span_calls, mend)
+        self._module.open(_wattle.span_calls, unwind)
 
     def add(self, forward: str, backward: str) -> tuple[Callable[[], Any], Callable[..., Any]]:
         """A layer, by the names of its spans: functions to call when its forward begins and ends."""
@@ -63,7 +63,7 @@ class Observer:
         return int(self._module.close())
 
 
-def take(wanted: Optional[bool], on_gpus: bool, mend: Callable[[], None]) -> Optional[Observer]:
+def take(wanted: Optional[bool], on_gpus: bool, unwind: Callable[[], None]) -> Optional[Observer]:
     """The observer; None: hooks. wanted: None uses it if it is available and equivalent to hooks.
 
     RuntimeError: it was requested (True), and is not."""
@@ -73,7 +73,7 @@ def take(wanted: Optional[bool], on_gpus: bool, mend: Callable[[], None]) -> Opt
     if why_not is not None:
         raise RuntimeError(f"observer=True: {why_not}")
     try:
-        return Observer(mend)
+        return Observer(unwind)
     except (ImportError, RuntimeError) as error:
         if wanted:
             raise RuntimeError(f"observer=True: {error}") from error

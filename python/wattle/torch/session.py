@@ -143,7 +143,7 @@ class layers:
         self._timeline = cuda.Timeline(devices, self._cuda()) if devices else None
         self._stacks = Stacks(self._timeline.mark if self._timeline is not None else None)
         self._graph = Graph(self._stacks)
-        self._observer = take(self._wants_observer, bool(devices), self._stacks.mend)
+        self._observer = take(self._wants_observer, bool(devices), self._stacks.unwind)
         self.backward_by = "hooks" if self._observer is None else "observer"
         self._measured: list[figures.Measured] = []
         self._numbers: dict[str, int] = {}  # column of each span name

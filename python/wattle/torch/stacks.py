@@ -79,7 +79,7 @@ class Stacks(threading.local):
         if self.mark is not None:
             self.mark(self.open[-1].number if self.open else 0)
 
-    def mend(self, called: Optional[torch.nn.Module] = None) -> None:
+    def unwind(self, called: Optional[torch.nn.Module] = None) -> None:
         """Ends columns without a frame of this thread, and all inside them. `called`: the module whose call is just beginning,
         and has a frame already."""
         frames = _Frames()

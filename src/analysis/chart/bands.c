@@ -142,13 +142,6 @@ static int add_gap(struct gaps *gaps, int64_t from_ns, int64_t to_ns)
 	return r;
 }
 
-static bool is_metered(const struct run_device *device, size_t row)
-{
-	return value_ok(device_value(device, DEVICE_ENERGY, row)) ||
-		value_ok(device_value(device, DEVICE_POWER, row)) ||
-		value_ok(device_value(device, DEVICE_POWER_AVERAGE, row));
-}
-
 static int64_t within(int64_t t_ns, const struct run_segment *segment)
 {
 	t_ns = t_ns > segment->start_ns ? t_ns : segment->start_ns;
@@ -167,7 +160,7 @@ static int gap_bands(struct band_list *list, const struct run_device *device)
 		int64_t before_ns = segment->start_ns;
 		bool any = false;
 		for (size_t i = rows.begin; i < rows.end; i++) {
-			if (device != NULL && !is_metered(device, i))
+			if (device != NULL && !device_is_metered(device, i))
 				continue;
 			int64_t now_ns = within(t_ns[i], segment);
 			if (add_gap(&gaps, before_ns, now_ns) < 0)

@@ -13,20 +13,11 @@
 
 /* ---- known intervals ---- */
 
-static bool is_read(const struct run_device *device, size_t row)
-{
-	static const enum device_metric meters[] = {DEVICE_ENERGY, DEVICE_POWER, DEVICE_POWER_AVERAGE};
-	for (size_t m = 0; m < ARRAY_SIZE(meters); m++)
-		if (value_ok(device_value(device, meters[m], row)))
-			return true;
-	return false;
-}
-
 static void go_on(struct chart_meter *meter, int64_t to_ns)
 {
 	const struct run_device *device = meter->device;
 	for (; meter->next < device->n; meter->next++) {
-		bool read = is_read(device, meter->next);
+		bool read = device_is_metered(device, meter->next);
 		if (read && device->t_ns[meter->next] >= to_ns)
 			return;
 		if (!read)

@@ -73,10 +73,8 @@ static int64_t *both(const struct chart_work *work, enum run_metric main, enum r
 {
 	const struct run *run = work->run;
 	int64_t *sum = arena_alloc(work->scratch, run->n, sizeof(*sum));
-	for (size_t i = 0; sum != NULL && i < run->n; i++) {
-		int64_t a = run_value(run, main, i), b = run_value(run, descendants, i);
-		sum[i] = value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
-	}
+	for (size_t i = 0; sum != NULL && i < run->n; i++)
+		sum[i] = run_sum(run, main, descendants, i);
 	return sum;
 }
 

@@ -1,13 +1,6 @@
 #include "analysis/energy/attribute.h"
 
-#include "base/checked_arith.h"
 #include "base/util.h"
-
-// Main process plus descendants; VALUE_MISSING if either is missing.
-static int64_t both(const struct run *run, enum run_metric main, enum run_metric descendants, size_t sample)
-{
-	return value_sum(run_value(run, main, sample), run_value(run, descendants, sample));
-}
 
 /* PSS is read rarely. A value stays valid until RSS, which every sample has, has changed by more than a tenth. */
 static bool pss_is_fresh(const struct memory_walk *last, int64_t rss_now)
@@ -27,8 +20,8 @@ static struct memory_use use_next(const struct run *run, struct memory_walk *las
 	size_t sample = last->next++;
 	for (; last->segment < run->n_segments && slice_samples(run, last->segment).begin <= sample; last->segment++)
 		*last = (struct memory_walk){.next = last->next, .segment = last->segment, .system = VALUE_MISSING};
-	int64_t rss = both(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS, sample);
-	int64_t pss = both(run, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS, sample);
+	int64_t rss = run_sum(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS, sample);
+	int64_t pss = run_sum(run, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS, sample);
 	int64_t system = run_value(run, RUN_SYSTEM_MEMORY, sample);
 	if (value_ok(system))
 		last->system = system;

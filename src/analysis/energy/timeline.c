@@ -117,11 +117,9 @@ struct track_work {
 
 static bool has_reading(const struct run_device *device, struct slice rows)
 {
-	static const enum device_metric meters[] = {DEVICE_ENERGY, DEVICE_POWER, DEVICE_POWER_AVERAGE};
 	for (size_t i = rows.begin; i < rows.end; i++)
-		for (size_t m = 0; m < ARRAY_SIZE(meters); m++)
-			if (value_ok(device_value(device, meters[m], i)))
-				return true;
+		if (device_is_metered(device, i))
+			return true;
 	return false;
 }
 

@@ -85,8 +85,6 @@ int64_t job_clock_ns(const struct job_work *work, const struct member *member, i
 const char *job_device_key(const struct run_device *device);
 // A GPU, or a domain that its driver measures: visible only to ranks that see the GPU.
 bool job_is_of_a_gpu(const struct run_device *device);
-// The machine's domain with this key; NULL: none.
-struct joined *machine_domain(const struct machine *machine, const char *key);
 
 void member_name(const struct job_work *work, const struct member *member, char *out,
 	size_t size); // "rank 3 on node-1"

@@ -24,28 +24,13 @@ bool job_is_of_a_gpu(const struct run_device *device)
 	return device->kind == DOMAIN_GPU || device->uuid[0] != '\0';
 }
 
-struct joined *machine_domain(const struct machine *machine, const char *key)
-{
-	for (size_t i = 0; i < machine->n_domains; i++)
-		if (strcmp(machine->domains[i].key, key) == 0)
-			return &machine->domains[i];
-	return NULL;
-}
-
 /* ---- pieces ---- */
-
-static bool is_reading(const struct run_device *device, size_t row)
-{
-	return value_ok(device_value(device, DEVICE_ENERGY, row)) ||
-		value_ok(device_value(device, DEVICE_POWER, row)) ||
-		value_ok(device_value(device, DEVICE_POWER_AVERAGE, row));
-}
 
 static size_t count_readings(const struct run_device *device)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < device->n; i++)
-		n += is_reading(device, i);
+		n += device_is_metered(device, i);
 	return n;
 }
 
@@ -63,7 +48,7 @@ static void find_reading_runs(struct joining *j, size_t member, size_t index)
 		struct slice rows = slice_of(run, s, device->t_ns, device->n);
 		struct reading_run reading_run = {.member = member, .device = index, .from = device, .segment = s};
 		for (size_t i = rows.begin; i < rows.end; i++) {
-			if (!is_reading(device, i))
+			if (!device_is_metered(device, i))
 				continue;
 			bool open = reading_run.rows.begin < reading_run.rows.end;
 			if (open && device->t_ns[i] - reading_run.to_ns > j->hole_ns) {

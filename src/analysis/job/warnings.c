@@ -190,7 +190,7 @@ static void no_energy(struct warning_writer *t)
 {
 	size_t n = 0, all = t->job->n_nodes_unknown, machines = t->work->n_machines;
 	if (all == 0 || all == machines)
-		return; // without any energy the report says so elsewhere
+		return; // without any energy, another part of the report states this
 	buf_str(&t->text, "No energy is known for ");
 	for (size_t i = 0; i < t->job->n_nodes && n < NAMED_MAX; i++) {
 		const struct job_node *node = &t->job->nodes[i];

@@ -21,17 +21,11 @@ static bool is_complete(const struct run *run)
 	return run->n_segments > 0;
 }
 
-static int64_t sum_at(const struct run *run, enum run_metric main, enum run_metric descendants, size_t sample)
-{
-	int64_t a = run_value(run, main, sample), b = run_value(run, descendants, sample);
-	return value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
-}
-
 static int64_t max_of_both(const struct run *run, enum run_metric main, enum run_metric descendants, size_t *ret_sample)
 {
 	int64_t max = VALUE_MISSING; // smaller than any known value
 	for (size_t i = 0; i < run->n; i++) {
-		int64_t sum = sum_at(run, main, descendants, i);
+		int64_t sum = run_sum(run, main, descendants, i);
 		if (sum <= max)
 			continue;
 		max = sum;
@@ -46,7 +40,7 @@ static void memory(const struct run *run, struct findings *findings)
 	findings->max_uss_bytes = max_of_both(run, RUN_MAIN_USS, RUN_DESCENDANTS_USS, &sample);
 	findings->max_pss_bytes = max_of_both(run, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS, &sample);
 	findings->rss_at_max_pss_bytes = value_ok(findings->max_pss_bytes)
-		? sum_at(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS, sample)
+		? run_sum(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS, sample)
 		: VALUE_MISSING;
 }
 

@@ -1,6 +1,5 @@
 
 #include "analysis/run/internal.h"
-#include "base/checked_arith.h"
 #include "base/util.h"
 #include "energy/slice.h"
 
@@ -54,7 +53,7 @@ static int64_t sampled_peak_rss(const struct run *run, struct slice samples)
 {
 	int64_t peak = VALUE_MISSING;
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		int64_t both = value_sum(run_value(run, RUN_MAIN_RSS, i), run_value(run, RUN_DESCENDANTS_RSS, i));
+		int64_t both = run_sum(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS, i);
 		peak = both > peak ? both : peak;
 	}
 	return peak;

@@ -9,7 +9,7 @@
 static const double CERTAINTY_LOW = 0.2;
 
 // Prior for the noise (standard deviation of a window's logs), counted as one degree of freedom: few windows may agree
-// by chance, and one window per limit says nothing about the noise.
+// by chance, and one window per limit shows nothing about the noise.
 static const double SUPPOSED_NOISE = 0.01;
 
 enum { GRID_MAX = 1024 };

@@ -1,8 +1,8 @@
-# Completion of wattle for bash: asks the program at each Tab. Installed where bash-completion looks; `wattle --completion bash`
+# Completion of wattle for bash: calls the program at each Tab. Installed where bash-completion looks; `wattle --completion bash`
 # prints it.
 
-# Words as the program gets them: bash cuts at = and :, and tells so only by having them as words of their own, without a
-# blank before them.
+# Words as the program gets them: bash splits at = and :, and passes these as separate words. The line shows that no blank
+# precedes them.
 _wattle_read_words() {
 	local i word line=$COMP_LINE joins=
 	words=() places=()

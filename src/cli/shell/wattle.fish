@@ -1,4 +1,4 @@
-# Completion of wattle for fish: asks the program at each Tab. Installed in vendor_completions.d; `wattle --completion fish`
+# Completion of wattle for fish: calls the program at each Tab. Installed in vendor_completions.d; `wattle --completion fish`
 # prints it.
 
 function __wattle_files # of PREFIX and with these endings, and folders; all files where there is none

@@ -1,5 +1,5 @@
 #compdef wattle
-# Completion of wattle for zsh: asks the program at each Tab. Installed as _wattle in site-functions; `wattle --completion zsh` prints
+# Completion of wattle for zsh: calls the program at each Tab. Installed as _wattle in site-functions; `wattle --completion zsh` prints
 # it.
 
 _wattle() {

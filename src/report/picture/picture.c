@@ -38,11 +38,6 @@ const char *picture_name(enum picture_kind kind)
 	return kinds[kind].name;
 }
 
-const char *picture_title(enum picture_kind kind)
-{
-	return kinds[kind].title;
-}
-
 bool picture_has(const struct charts *charts, enum picture_kind kind)
 {
 	if (kinds[kind].chart != NULL)

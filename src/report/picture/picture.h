@@ -32,7 +32,6 @@ struct picture_style {
 };
 
 const char *picture_name(enum picture_kind kind);  // "power", "cpu" …: the file name is NAME.svg
-const char *picture_title(enum picture_kind kind); // "Power"
 // True if the picture has content.
 bool picture_has(const struct charts *charts, enum picture_kind kind);
 void picture_svg(const struct charts *charts, enum picture_kind kind, const struct picture_style *look,

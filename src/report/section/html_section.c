@@ -79,11 +79,6 @@ void part_cell(struct buf *out, double value, void (*print)(struct buf *, double
 	part_cell_marked(out, value, print, "");
 }
 
-void part_cell_count(struct buf *out, int64_t value)
-{
-	part_cell(out, value_to_double(value, 1), human_whole);
-}
-
 void part_cell_energy(struct buf *out, double energy_j, double error_j)
 {
 	part_cell_energy_per(out, energy_j, error_j, NULL);
@@ -139,11 +134,6 @@ void part_share(struct buf *out, double share)
 		"<rect class=\"c-target\" height=\"10\" width=\"");
 	buf_fixed(out, 100 * (isfinite(share) ? share : 0), 1);
 	buf_str(out, "\"/></svg>");
-}
-
-bool part_has_time(const struct part *part)
-{
-	return part->charts->axis.n > 0 && (part->charts->n_charts > 0 || part->charts->n_items > 0);
 }
 
 /* ---- tables ---- */

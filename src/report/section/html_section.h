@@ -35,7 +35,6 @@ struct part {
 void part_name(struct buf *out, const char *name);
 // A cell that sorts by its value; `print`: one of human_*.
 void part_cell(struct buf *out, double value, void (*print)(struct buf *, double));
-void part_cell_count(struct buf *out, int64_t value); // VALUE_MISSING: n/a
 // The same with unresolved_mark, if the value is known.
 void part_cell_marked(struct buf *out, double value, void (*print)(struct buf *, double), const char *mark);
 // Energy with its error, marked if that is as large.
@@ -46,7 +45,6 @@ void part_tag(struct buf *out, enum provenance provenance); // "measured", "deri
 void part_percent(struct buf *out, double percent);         // a small positive value is not printed as 0.0 %
 void part_share(struct buf *out, double share);             // 0 to 1, as a small bar
 void part_cell_share(struct buf *out, double share, const char *mark); // bar and percentage; NaN: empty
-bool part_has_time(const struct part *part);                // a time axis is available
 
 struct part_tile { // a headline figure: title, value, remark
 	const char *title;

@@ -99,13 +99,6 @@ static void put_silence(struct silence *silence, int64_t from_ns, int64_t to_ns)
 	buf_finish(&name);
 }
 
-static bool is_reading(const struct run_device *device, size_t row)
-{
-	return value_ok(device_value(device, DEVICE_ENERGY, row)) ||
-		value_ok(device_value(device, DEVICE_POWER, row)) ||
-		value_ok(device_value(device, DEVICE_POWER_AVERAGE, row));
-}
-
 static void put_silences(struct instants *instants, const struct run_device *device)
 {
 	const struct run *run = instants->trace->run;
@@ -114,7 +107,7 @@ static void put_silences(struct instants *instants, const struct run_device *dev
 		struct slice rows = slice_of(run, s, device->t_ns, device->n);
 		int64_t before_ns = VALUE_MISSING;
 		for (size_t i = rows.begin; i < rows.end; i++) {
-			if (!is_reading(device, i))
+			if (!device_is_metered(device, i))
 				continue;
 			if (value_ok(before_ns))
 				put_silence(&silence, before_ns, device->t_ns[i]);

@@ -17,7 +17,8 @@ static const struct pg_big_table big_tables[] = {
 };
 
 // clang-format off
-/* Columns of the store beyond the tables of the run file. Types are PostgreSQL's. Columns with a sixth text are facts of the run. */
+/* Columns of the store beyond the tables of the run file. Types are PostgreSQL's. A sixth text is the key of the run's
+ * metadata that fills the column. */
 static const struct schema_column own_columns[] = {
 	{"recording", "sent_by", "name NOT NULL", "", "database role that started the run; only this role can add rows"},
 	{"recording", "user_name", "text", "", "user name on the run's host", "user"},

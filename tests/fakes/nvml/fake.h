@@ -165,6 +165,11 @@ struct fake_log {
 	long read_bytes; // of the file
 	int kept_fd;     // 0: none. For a program that restricts itself: it cannot open the file afterwards
 };
+/* The time of a change is read and its line written under an exclusive lock on the cards' file. Who reads the logs and then the
+ * time under a shared one (LOCK_SH) therefore knows all changes up to that time; without it the energy could go back when a
+ * late line appears. Returns the lock for fake_logs_unlock; -1: the file can't be opened. */
+int fake_logs_lock(const char *config_path, int operation);
+void fake_logs_unlock(int lock_fd);
 void fake_log_keep(const char *config_path, struct fake_log *log);
 void fake_log_read(const char *config_path, struct fake_log *log);
 bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned int index, const char *words);

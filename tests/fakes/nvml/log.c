@@ -100,8 +100,23 @@ static bool ends_in_line(int fd)
 	return size <= 0 || pread(fd, &last, 1, size - 1) != 1 || last == '\n';
 }
 
-/* The time is read under the lock, so that lines are in the order of their times. It is a kernel lock: it ends with
- * the process. */
+int fake_logs_lock(const char *config_path, int operation)
+{
+	int fd = open(config_path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && flock(fd, operation) < 0 && errno == EINTR)
+		continue;
+	return fd;
+}
+
+// A child that was forked meanwhile has a copy of the descriptor: closing ours would not end the lock.
+void fake_logs_unlock(int lock_fd)
+{
+	if (lock_fd < 0)
+		return;
+	flock(lock_fd, LOCK_UN);
+	close(lock_fd);
+}
+
 bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned int index, const char *words)
 {
 	char path[600], line[128];
@@ -109,12 +124,11 @@ bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned 
 	int fd = reopen(path, log);
 	if (fd < 0)
 		return false;
-	while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
-		continue;
+	int lock_fd = fake_logs_lock(config_path, LOCK_EX);
 	int length = snprintf(line, sizeof(line), "%s%" PRId64 " %u %s\n", ends_in_line(fd) ? "" : "\n", fake_now_ns(),
 		index, words);
 	bool written = write(fd, line, (size_t)length) == length;
-	flock(fd, LOCK_UN); // of an open file, which shares the lock with its copies
+	fake_logs_unlock(lock_fd);
 	close(fd);
 	return written;
 }

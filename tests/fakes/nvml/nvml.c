@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -104,9 +105,13 @@ int fake_energy_error(const struct fake_view *view)
 static int enter_library(const char *function, int64_t *ret_t_ns)
 {
 	fake_count(function);
-	if (!refresh())
-		return DRIVER_NOT_LOADED;
+	const char *path = getenv("WATTLE_FAKE_NVML");
+	int lock_fd = path != NULL ? fake_logs_lock(path, LOCK_SH) : -1;
+	bool is_loaded = refresh();
 	int64_t t_ns = fake_now_ns() - library.config.epoch_ns;
+	fake_logs_unlock(lock_fd);
+	if (!is_loaded)
+		return DRIVER_NOT_LOADED;
 	*ret_t_ns = t_ns > 0 ? t_ns : 0;
 	return find_error(library.config.errors, library.config.n_errors, function, *ret_t_ns);
 }

@@ -5,7 +5,7 @@ Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.
 
 const RANGES_MOST = 6, RANGES_WIDTH = 560; // lines, and pixels, of a chart whose legend has room for lowest and highest
 const NAMED_COLOURS = { machine: "idle", wattle: "wattle", target_pss: "target" }; // as src/report/picture/chart_series.c has them
-const AXIS_WIDTH = 62; // of the numbers at the left, the same for all, so that the charts stand below each other
+const AXIS_WIDTH = 62; // of the numbers at the left, the same for all, so that the charts are aligned
 
 function seriesColour(chart, series, index) {
 	if (series.line === "limit")
@@ -66,8 +66,8 @@ class ChartView {
 		this.legend.append(entry);
 	}
 
-	/* Series with legend entries of their own. */
-	get told() {
+	/* Series with their own legend entries. */
+	get named() {
 		return this.chart.series.filter((series) => series.value);
 	}
 
@@ -76,7 +76,7 @@ class ChartView {
 		this.besides = this.chart.hasMean ? this.chart.series.filter((series) => series.line === "target" || series.line === "beside") : [];
 		this.makeStripKey();
 		for (const series of this.chart.series) {
-			if (this.chart.series.length === 1 && series.text === this.chart.title) { // a chart of one thing has its name already
+			if (this.chart.series.length === 1 && series.text === this.chart.title) { // the title already names the only series
 				series.value = element("span", "key value");
 				this.legend.append(series.value);
 				continue;
@@ -179,7 +179,7 @@ class ChartView {
 	/* The values under the cursor: mean, and the range if there is room. */
 	read(seconds) {
 		const axis = this.model.axis, bucket = seconds === null ? -1 : lastNotAbove(axis.from, seconds);
-		for (const series of this.told) {
+		for (const series of this.named) {
 			const at = this.chart.dotted ? lastKnown(series.mean, bucket) : bucket;
 			const text = at < 0 ? "" : valueText(series, at, this.chart.unit, this.tellsRanges);
 			// Its line is the highest of each bucket; the sum itself is the mean.
@@ -189,7 +189,7 @@ class ChartView {
 
 	/* The legend's width with the widest values under the cursor; null: without values. */
 	fillLegend(text) {
-		for (const series of this.told)
+		for (const series of this.named)
 			series.value.textContent = text === null ? "" : `${quantity(series.highest, this.chart.unit)} ${text}`;
 	}
 

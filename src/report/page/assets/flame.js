@@ -1,6 +1,6 @@
 /* The interactive flame graph: full width, normal letter size; a click on a block shows its contents. Its boxes are
  * those of the static picture. */
-const FLAME_LETTER = 6.3, FLAME_LEAST = 30; // pixels: of a letter on average; of a box that has room for some
+const FLAME_LETTER = 6.3, FLAME_LEAST = 30; // pixels: of a letter on average; of the narrowest box with text
 
 class Flame {
 	constructor(svg) {
@@ -19,10 +19,10 @@ class Flame {
 	}
 
 	read(g) {
-		const rect = g.querySelector("rect"), title = g.querySelector("title"), told = title.textContent, colon = told.lastIndexOf(": ");
+		const rect = g.querySelector("rect"), title = g.querySelector("title"), label = title.textContent, colon = label.lastIndexOf(": ");
 		const number = (name) => Number(rect.getAttribute(name));
 		const text = g.querySelector("text") || document.createElementNS(this.svg.namespaceURI, "text");
-		const box = { g, rect, text, name: told.slice(0, colon), figures: told.slice(colon + 2), x: number("x"), w: number("width") };
+		const box = { g, rect, text, name: label.slice(0, colon), figures: label.slice(colon + 2), x: number("x"), w: number("width") };
 		box.letters = Array.from(box.name); // whole characters
 		if (!text.parentNode) {
 			text.setAttribute("class", "c-ink");
@@ -30,9 +30,9 @@ class Flame {
 			text.setAttribute("font-size", 11);
 			g.append(text);
 		}
-		title.remove(); // its place is taken by a tip that comes at once
+		title.remove(); // replaced by a tooltip that appears immediately
 		g.setAttribute("role", "button");
-		g.setAttribute("aria-label", told);
+		g.setAttribute("aria-label", label);
 		g.addEventListener("click", () => this.choose(box));
 		g.addEventListener("keydown", (event) => this.key(event, box));
 		g.addEventListener("pointermove", (event) => showTip(event.clientX, event.clientY, box.name, [box.figures]));

@@ -6,9 +6,9 @@ class LaneKeys {
 		this.view = view;
 		this.choose = choose;
 		this.lanes = view.rows.filter((row) => row.lane && row.lane.n > 0);
-		this.told = element("div", "aside");
-		this.told.setAttribute("role", "status");
-		view.box.after(this.told);
+		this.announcement = element("div", "aside");
+		this.announcement.setAttribute("role", "status");
+		view.box.after(this.announcement);
 		view.box.tabIndex = 0;
 		view.box.setAttribute("role", "group");
 		view.box.setAttribute("aria-label", `${title}. Left and right go from one to the next, `
@@ -27,7 +27,7 @@ class LaneKeys {
 			ArrowDown: () => this.across(1),
 			ArrowUp: () => this.across(-1),
 		};
-		if (at) { // else these keys are the charts'
+		if (at) { // otherwise the charts handle these keys
 			calls.Home = () => this.go(at.row, 0);
 			calls.End = () => this.go(at.row, at.row.lane.n - 1);
 			calls.Escape = () => this.leave();
@@ -83,14 +83,14 @@ class LaneKeys {
 		const box = view.canvas.getBoundingClientRect();
 		const x = Math.max(view.area.x, Math.min(view.area.x + view.area.w, view.x(row.lane.from[item])));
 		showTip(box.left + x, box.top + row.y + row.height - view.box.scrollTop - 14, title, lines);
-		this.told.textContent = [seenName(title), ...lines].join(", ");
+		this.announcement.textContent = [seenName(title), ...lines].join(", ");
 	}
 
 	leave() {
 		if (!this.view.marked)
 			return;
 		this.view.marked = null;
-		this.told.textContent = "";
+		this.announcement.textContent = "";
 		hideTip();
 		this.view.time.point(null);
 		this.view.draw();

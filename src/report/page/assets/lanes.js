@@ -36,7 +36,7 @@ class LanesView {
 		this.source = source;
 		this.time = time;
 		this.chosen = null;
-		this.marked = null; // the row and item that keys have come to
+		this.marked = null; // row and item selected by keys
 		Object.assign(this, laneRows(lanes));
 		this.box = element("div", "lanes");
 		this.canvas = element("canvas");
@@ -164,7 +164,7 @@ class LanesView {
 			this.drawText(this.source.text(lane, i), left + 5, width - 8, y, fade);
 	}
 
-	/* It never ended, or its end was not recorded. */
+	/* Whether the span did not end, or its end was not recorded. */
 	drawOpenEnd(x, y) {
 		this.pen.fillStyle = this.colours.warn;
 		for (let i = 0; i < 3; i++)

@@ -98,7 +98,7 @@ async function fetchText(path) {
 
 /* ---- history for the charts ---- */
 
-const LOOKS = 600; // as many as the server keeps
+const LOOKS = 600; // samples, as many as the server keeps
 let recent = null;
 
 function readBlock(page, id) {
@@ -110,7 +110,7 @@ function appendColumns(old, fresh) {
 	for (const [key, values] of Object.entries(fresh)) {
 		if (key === "domains" || !Array.isArray(values))
 			continue;
-		if (!old[key]) // a domain that has had no such reading until now
+		if (!old[key]) // first such reading of this domain
 			old[key] = new Array(recent.unix_s.length - 1).fill(null);
 		old[key].push(...values);
 		if (old[key].length > LOOKS)
@@ -174,7 +174,7 @@ function again(delay_ms) {
  * right after a poll. */
 async function turn() {
 	if (document.hidden)
-		return; // nobody sees it; visibilitychange starts again
+		return; // the page is hidden; visibilitychange restarts polling
 	const interval_ms = recent.interval_s * 1000;
 	try {
 		const isNew = await fetchFigures();

@@ -10,10 +10,10 @@ const WHOSE = [
 	{ key: "idle_w", name: "idle", colour: "idle" },
 	{ key: "unattributed_w", name: "unattributed", colour: "unattributed" },
 ];
-const WINDOWS = [60, 180, 600]; // looks
+const WINDOWS = [60, 180, 600]; // samples
 let windowLooks = 600;
-const drawn = new Map(); // chart id to what stands on the page
-let pointedAgo = null; // looks before the newest, where the cursor is; null: nowhere
+const drawn = new Map(); // chart id to its elements on the page
+let pointedAgo = null; // samples between the cursor and the newest; null: no cursor
 
 /* ---- available charts ---- */
 

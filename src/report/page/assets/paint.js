@@ -10,7 +10,7 @@ function bucketRange(axis, shown) {
 }
 
 const BIN_PIXELS = 2;
-const DENSE_PIXELS = 3; // steps narrower than this are a blot, if they are dark and go up and down
+const DENSE_PIXELS = 3; // narrower dark steps that alternate would merge into an area
 
 /* The visible buckets, merged where several share a pixel: `first` has the index of each bin's first bucket. */
 function binAxis(axis, shown, width) {
@@ -169,7 +169,7 @@ function paintStack(place, drawn) {
 	}
 }
 
-const FILLED_MOST = 4; // lines in a chart: more areas than that make mud
+const FILLED_MOST = 4; // lines in a chart: more filled areas would be indistinguishable
 
 /* The style of a line shows its kind; its colour shows the owner. */
 const LINE_LOOKS = {

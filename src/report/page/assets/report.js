@@ -5,7 +5,7 @@ whenReady(() => {
 		return;
 	const view = new View(box, readModel(JSON.parse(block.textContent)));
 	document.querySelectorAll("tr[data-block]").forEach((row) => {
-		// For keys; its click is the row's.
+		// For the keyboard; the row handles clicks.
 		const button = element("button", "block-choice");
 		button.type = "button";
 		button.setAttribute("aria-pressed", "false");

@@ -52,12 +52,12 @@ function watchScroller(box) {
 	const table = box.querySelector("table");
 	const heading = document.getElementById(table && table.getAttribute("aria-labelledby"));
 	const title = heading ? heading.textContent : "Table";
-	const told = { tabindex: "0", role: "region", "aria-label": `${title}, scrolls sideways` };
+	const attributes = { tabindex: "0", role: "region", "aria-label": `${title}, scrolls sideways` };
 	new ResizeObserver(() => {
 		const scrolls = box.scrollWidth > box.clientWidth + 1;
-		for (const name of Object.keys(told))
+		for (const name of Object.keys(attributes))
 			if (scrolls)
-				box.setAttribute(name, told[name]);
+				box.setAttribute(name, attributes[name]);
 			else
 				box.removeAttribute(name);
 	}).observe(box);

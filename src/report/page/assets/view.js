@@ -76,13 +76,13 @@ class View {
 		this.all = add("All", "Show all of the time", () => this.time.reset());
 		this.shown = element("span", "shown");
 		this.shown.setAttribute("role", "status");
-		this.told = element("span", "told");
+		this.readout = element("span", "readout");
 		const help = add("?", "Help: mouse and keys", () => {
 			this.help.hidden = !this.help.hidden;
 			help.setAttribute("aria-expanded", String(!this.help.hidden));
 		});
 		help.setAttribute("aria-expanded", "false");
-		tools.append(this.shown, this.told);
+		tools.append(this.shown, this.readout);
 		this.help = element("p", "faint small", KEYS_TOLD);
 		this.help.id = "view-help";
 		this.help.hidden = true;
@@ -148,7 +148,7 @@ class View {
 	tell() {
 		const [from, to] = this.time.shown, at = this.time.cursor, step = Math.min(1, niceStep((to - from) / 1000));
 		const wall = at === null ? "" : wallText(this.model.axis, at);
-		this.told.textContent = at === null ? "" : clockText(at, step) + (wall ? ` · ${wall}` : "");
+		this.readout.textContent = at === null ? "" : clockText(at, step) + (wall ? ` · ${wall}` : "");
 		this.shown.textContent = this.time.isWhole
 			? duration(this.time.all[1])
 			: `${clockText(from, step)} – ${clockText(to, step)} (${duration(to - from)})`;
@@ -164,7 +164,7 @@ class View {
 		stack.addEventListener("pointerdown", (event) => this.press(event));
 		stack.addEventListener("pointerup", (event) => this.release(event));
 		stack.addEventListener("pointercancel", () => this.forget());
-		// A captured pointer's clicks are the stack's: where it was pressed tells.
+		// The stack receives the clicks of a captured pointer: the position of the press decides.
 		stack.addEventListener("dblclick", () => this.pressed && this.time.reset());
 		stack.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
 		this.box.addEventListener("keydown", (event) => this.key(event));

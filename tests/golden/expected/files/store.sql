@@ -573,21 +573,21 @@ UPDATE metric SET kind = 'gauge', source = 'NVML clocks event (throttle) reasons
 UPDATE metric SET kind = 'counter', source = '/proc/PID/stat utime+stime' WHERE run_id IS NULL AND table_name = 'process_sample' AND name = 'cpu_ns';
 UPDATE metric SET kind = 'gauge', source = '/proc/PID/statm resident' WHERE run_id IS NULL AND table_name = 'process_sample' AND name = 'rss_bytes';
 UPDATE metric SET kind = 'gauge', source = '/proc/PID/stat num_threads' WHERE run_id IS NULL AND table_name = 'process_sample' AND name = 'threads';
--- What writers may do (calls.h): they have INSERT on the tables that COPY fills, and these functions; they read nothing. Every
--- function runs with the rights of its owner, so each asks whose run it is. Names without a schema mean pg_catalog's: were the
--- store's own schema on the path, whoever may create functions there (in schema public of PostgreSQL 14: everybody) could have the
--- owner run a better match for a call than pg_catalog has. @store@ is the store's schema, @name@ its name as a literal.
+-- Functions for writers (tables.h): writers have INSERT on the tables that COPY fills, may call these functions, and read nothing.
+-- Each function runs with the rights of its owner, so it checks who owns the run. Names without a schema are those of pg_catalog.
+-- With the store's schema on the path, any user who may create functions there (all users in schema public of PostgreSQL 14) could
+-- add a better match for a call, which the owner would run. @store@ is the store's schema, @name@ its name as a literal.
 DO $make$
 BEGIN
 	EXECUTE pg_catalog.replace(pg_catalog.replace($functions$
 
--- Version of this store, and the oldest schema whose programs may go on using it.
+-- Version of this store, and the oldest schema version whose programs can still use it.
 CREATE OR REPLACE FUNCTION @store@.wattle_version(OUT version integer, OUT compatible integer)
 LANGUAGE sql STABLE SECURITY DEFINER AS $$
 	SELECT s.version, s.compatible FROM @store@.wattle_schema s
 $$;
 
--- A run belongs to the role that began it. Its row is locked until the transaction ends: two senders of one run follow each other.
+-- A run belongs to the role that began it. Its row is locked until the transaction ends, so two senders of one run take turns.
 CREATE OR REPLACE FUNCTION @store@.wattle_lock(run uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -595,7 +595,7 @@ DECLARE
 BEGIN
 	SELECT r.sent_by INTO writer FROM @store@.recording r WHERE r.run_id = run FOR UPDATE;
 	IF writer IS NULL OR writer <> session_user AND NOT pg_has_role(session_user, current_user, 'MEMBER') THEN
-		RAISE EXCEPTION 'run % is of another writer than %', run, session_user USING ERRCODE = 'insufficient_privilege';
+		RAISE EXCEPTION 'run % belongs to another writer than %', run, session_user USING ERRCODE = 'insufficient_privilege';
 	END IF;
 END
 $$;
@@ -609,7 +609,7 @@ BEGIN
 END
 $$;
 
--- One small table's rows; columns of it that the JSON does not have become null, or with `keep` stay as they are.
+-- Rows of a small table. Columns that the JSON lacks become null, or with `keep` stay unchanged.
 CREATE OR REPLACE FUNCTION @store@.wattle_put_rows(run uuid, target text, keys text[], keep boolean, news jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -645,7 +645,7 @@ BEGIN
 			PERFORM @store@.wattle_put_rows(run, small.name, small.keys, false, rows->small.name);
 		END IF;
 	END LOOP;
-	-- What the store explains in the same words for all runs is not kept again for each.
+	-- Meanings that the store has for all runs are not stored again for each run.
 	IF rows ? 'metric' THEN
 		PERFORM @store@.wattle_put_rows(run, 'metric', '{table_name,name}', false, coalesce((SELECT jsonb_agg(e.row)
 			FROM jsonb_array_elements(rows->'metric') AS e (row) WHERE NOT EXISTS (SELECT FROM @store@.metric m WHERE m.run_id IS NULL
@@ -655,7 +655,7 @@ BEGIN
 	IF rows ? 'recording' THEN
 		PERFORM @store@.wattle_put_rows(run, 'recording', '{}', true, jsonb_build_array(rows->'recording'));
 	END IF;
-	-- How far the host's clock is from the server's, for those who join runs of several hosts.
+	-- Difference between the clocks of host and server, for joining runs of several hosts.
 	IF rows->'recording' ? 'host_unix_s' THEN
 		UPDATE @store@.recording r SET clock_offset_s = extract(epoch FROM clock_timestamp())::float8
 			- (rows->'recording'->>'host_unix_s')::float8 WHERE r.run_id = run;
@@ -675,7 +675,8 @@ BEGIN
 END
 $$;
 
--- Makes a table's partition of a day. It is made apart and attached: made in place it would lock out all who read or write.
+-- Creates a table's partition of a day. It is created separately and then attached: created in place it would block all readers and
+-- writers.
 CREATE OR REPLACE FUNCTION @store@.wattle_make_day(day date, parent text, has_level boolean, indexed text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -693,7 +694,7 @@ BEGIN
 		END IF;
 		IF has_level AND step = 2 THEN
 			-- Nine rows of ten: a btree would cost a third of all work (docs/scale.md). Only a vacuum summarises a BRIN, and by
-			-- default it comes when a fifth of the table is new.
+			-- default it starts when a fifth of the table is new.
 			EXECUTE format('CREATE INDEX ON %I.%I USING brin ("time", run_id uuid_bloom_ops (n_distinct_per_range = 16)) '
 				'WITH (pages_per_range = 16)', @name@, leaf);
 			EXECUTE format('ALTER TABLE %I.%I SET (autovacuum_vacuum_insert_scale_factor = 0, '
@@ -714,7 +715,7 @@ DECLARE
 	big record;
 BEGIN
 	IF first < '1970-01-01' OR last > (now() AT TIME ZONE 'UTC')::date + 366 THEN
-		RAISE EXCEPTION 'no partitions from % to %: days between 1970 and a year from now are wanted; is the clock of the host right?',
+		RAISE EXCEPTION 'no partitions from % to %: give days between 1970 and a year from now; check the clock of the host',
 			first, last USING ERRCODE = 'datetime_field_overflow';
 	END IF;
 	IF last - first >= 64 THEN
@@ -723,8 +724,8 @@ BEGIN
 	END IF;
 	FOR big IN SELECT b.*, d.day FROM @store@.wattle_big b, generate_series(0, last - first) AS i, LATERAL (SELECT first + i) AS d (day)
 			WHERE to_regclass(format('%I.%I', @name@, b.name || to_char(d.day, '_YYYYMMDD'))) IS NULL ORDER BY d.day, b.name LOOP
-		PERFORM pg_advisory_xact_lock(1465142321, 1); -- "WTL1": one maker at a time
-		-- Not by to_regclass: an advisory lock does not bring news of what another maker has just made.
+		PERFORM pg_advisory_xact_lock(1465142321, 1); -- "WTL1": one session at a time
+		-- Not to_regclass: an advisory lock does not update its view of tables that another session has just created.
 		IF NOT EXISTS (SELECT FROM pg_class c WHERE c.relname = big.name || to_char(big.day, '_YYYYMMDD')
 				AND c.relnamespace = quote_ident(@name@)::regnamespace) THEN
 			PERFORM @store@.wattle_make_day(big.day, big.name, big.has_level, big.indexes);
@@ -733,7 +734,7 @@ BEGIN
 END
 $$;
 
--- Nobody but their owner runs them unless it is granted.
+-- Only their owner may run them unless granted.
 DO $$
 DECLARE
 	f regprocedure;

@@ -86,19 +86,19 @@ class Nvml:
         """Bytes of each process on a GPU, None: unknown; pids as the driver reports them."""
         found: PerPid = {}
         for kind in ("Compute", "Graphics"):
-            count, told = ctypes.c_uint(PROCESSES_MAX), (_Process * PROCESSES_MAX)()
-            if self._call(f"nvmlDeviceGet{kind}RunningProcesses", self._handle(index), ctypes.byref(count), told):
+            count, entries = ctypes.c_uint(PROCESSES_MAX), (_Process * PROCESSES_MAX)()
+            if self._call(f"nvmlDeviceGet{kind}RunningProcesses", self._handle(index), ctypes.byref(count), entries):
                 found.update({one.pid: None if one.memory_bytes == UNKNOWN_BYTES else one.memory_bytes
-                              for one in told[:count.value]})
+                              for one in entries[:count.value]})
         return found
 
     def use_per_pid(self, index: int, since_us: int) -> dict[int, float]:
         """The mean multiprocessor utilization, 0 to 1, by each process that used them since then (Unix time)."""
-        count, told = ctypes.c_uint(PROCESSES_MAX), (_ProcessUse * PROCESSES_MAX)()
+        count, entries = ctypes.c_uint(PROCESSES_MAX), (_ProcessUse * PROCESSES_MAX)()
         samples: dict[int, list[int]] = {}
-        if self._call("nvmlDeviceGetProcessUtilization", self._handle(index), told, ctypes.byref(count),
+        if self._call("nvmlDeviceGetProcessUtilization", self._handle(index), entries, ctypes.byref(count),
                       ctypes.c_ulonglong(since_us)):
-            for one in told[:count.value]:
+            for one in entries[:count.value]:
                 if one.time_us > since_us and one.sm_percent <= 100:  # drivers also return invalid values
                     samples.setdefault(one.pid, []).append(one.sm_percent)
         return {pid: sum(percents) / len(percents) / 100 for pid, percents in samples.items()}

@@ -30,7 +30,7 @@ def is_nvidia_compatible() -> tuple[bool, str]:
     if not gpus:
         return False, f"{reason}no GPU found"
     if all(gpu.power_w is None and gpu.energy_j is None for gpu in gpus):
-        return False, f"{reason}no GPU tells its power"
+        return False, f"{reason}no GPU reports its power"
     return True, "GPU power will be measured with nvidia"
 
 

@@ -49,7 +49,7 @@ def is_rapl_compatible() -> tuple[bool, str]:
         return False, f"there are no counters in {rapl.rapl_dir}"
     locked = [folder for folder in folders if not os.access(folder / "energy_uj", os.R_OK)]
     if locked:
-        return False, f"{locked[0]}/energy_uj is readable by root alone; `wattle sensors` tells how to change that"
+        return False, f"{locked[0]}/energy_uj is readable by root only; `wattle sensors` lists how to enable access"
     names = {domain.name for domain in rapl.RAPLSample.take_sample().domains_by_id.values()}
     lines = [f"{title} related energy consumption {'available' if names & set(words) else 'NOT available'}\n"
              for title, words in DOMAINS.items()]
