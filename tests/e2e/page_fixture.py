@@ -16,7 +16,7 @@ NONSENSE = re.compile(r"\bNaN\b|\bundefined\b|\bnull\b|\bInfinity\b|\binf\b|\bna
 
 @functools.cache
 def _made(kind):
-    """Equal plans make equal files, so one page of a kind is enough for all tests of a program: eight GPUs take 13 s with
+    """Equal plans make equal files, so one page of a kind is enough for all tests of a program: eight GPUs take 2 s with
     sanitizers."""
     kept = tempfile.TemporaryDirectory(prefix="wattle-pages-")
     workdir = harness.WorkDir(pathlib.Path(kept.name))
