@@ -75,7 +75,7 @@ def at_once(workdir):
     near(shown_j, run_j, absolute=energy["error_j"] + late_j)
     # The meter of the measured program.
     words = next(line.split() for line in done.stdout.splitlines() if line.startswith("once "))
-    from_ns, to_ns, meter_j, meter_error_j = int(words[1]), int(words[2]), float(words[7]), float(words[8])
+    from_ns, to_ns, meter_j, meter_error_j = int(words[2]), int(words[3]), float(words[9]), float(words[10])
     near(meter_j, machine.used_j(from_ns, to_ns), absolute=meter_error_j + 0.5)  # between its calls and the clock's
     assert meter_error_j < 0.08 * meter_j, words  # the period of the card is unknown to it: 0.1 s of its power
     # serve: counters of the latest update, up to 20 ms ago at both ends.
