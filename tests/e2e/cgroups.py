@@ -237,7 +237,7 @@ def a_storm(workdir):
         report = json.loads(workdir.finish(process).stdout)
     near(report["cpu"]["target_cpu_s"], used_s, relative=0.02)
     rss = [value for value, in workdir.rows("select self_rss_bytes from sample where self_rss_bytes is not null")]
-    assert len(rss) >= 6, rss
+    assert len(rss) >= 3, rss  # one a second, and at both ends
     third = len(rss) // 3
     assert max(rss[-third:]) < max(rss[:third]) + 4e6, (rss[0], max(rss[:third]), max(rss[-third:]))
 

@@ -116,7 +116,7 @@ def wrong_clock(workdir):
         with contextlib.closing(sqlite3.connect(workdir.folder / "run.sqlite")) as file, file:
             file.execute("UPDATE segment SET wall_start_ns = 4000000000000000000")
         done = push(workdir, server, status=1)
-        assert len(done.stderr.splitlines()) == 1 and "is the clock of the host right?" in done.stderr, done
+        assert len(done.stderr.splitlines()) == 1 and "check the clock of the host" in done.stderr, done
         assert server.value("SELECT count(*) FROM recording") == 1
 
 
