@@ -1,12 +1,15 @@
 #include "cli/measure.h"
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "report/format_helpers.h"
+#include "report/table.h"
 #include "store/output_file.h"
 #include "store/postgres/pq.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void on_warning(void *data, const char *text)
 {
@@ -55,6 +58,23 @@ static void report_remaining(const struct measure *measure, const struct uploade
 		cli_warn(text);
 }
 
+enum { RUN_ID_BRIEF = 8, LINE_COLUMNS = TEXT_WIDTH - 2 };
+
+// In LINE_COLUMNS the id is never truncated, but the path and the store's address are. path: NULL: no file was kept.
+static void store_line(const char *path, const char *id, size_t id_columns, const char *where, char *ret_line, size_t size)
+{
+	struct buf line;
+	buf_init(&line, 4096);
+	if (path != NULL) {
+		text_fit_middle(&line, path, LINE_COLUMNS / 2 - id_columns);
+		buf_str(&line, ", and ");
+	}
+	buf_printf(&line, "run %.*s at ", (int)id_columns, id);
+	text_fit_middle(&line, where, LINE_COLUMNS - utf8_text_columns(line.data, line.size));
+	snprintf(ret_line, size, "%s", line.failed == 0 ? line.data : id);
+	buf_finish(&line);
+}
+
 void measure_store_conclude(struct measure *measure, bool is_whole, char *ret_line, size_t size)
 {
 	const char *const words[] = {"wattle", "report", measure->path, NULL};
@@ -70,9 +90,9 @@ void measure_store_conclude(struct measure *measure, bool is_whole, char *ret_li
 	if (!result.is_done)
 		report_remaining(measure, &result);
 	else if (measure->options.output != NULL || !is_whole)
-		snprintf(ret_line, size, "%s, and run %.8s at %s", measure->path, result.run_id, result.where); // --run takes the begin of an id
+		store_line(measure->path, result.run_id, RUN_ID_BRIEF, result.where, ret_line, size); // --run takes the begin of an id
 	else {
 		output_file_remove(measure->path);
-		snprintf(ret_line, size, "run %s at %s", result.run_id, result.where);
+		store_line(NULL, result.run_id, strlen(result.run_id), result.where, ret_line, size);
 	}
 }

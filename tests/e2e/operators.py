@@ -54,7 +54,7 @@ class Machine:
         places = [word for here, there in (("etc", "/etc"), ("run", "/run"), ("var", "/var"))
                   for word in ("--bind", self.top / here, there)]
         return self.workdir.finish(self.workdir.start(
-            "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--tmpfs", "/root", *places, "--bind", self.local, "/usr/local",
+            "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--tmpfs", "/root", "--ro-bind", TESTS, TESTS, *places, "--bind", self.local, "/usr/local",
             "--bind", self.top, self.top, "--proc", "/proc",
             "--dev", "/dev", "--unshare-pid", "--die-with-parent", "--clearenv", "--setenv", "SYSTEMD_OFFLINE", "1",
             "--setenv", "WATTLE_SYSFS", TESTS / "machines/xeon-2s/sys", "--setenv", "ASAN_OPTIONS", "detect_leaks=0",

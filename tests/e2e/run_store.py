@@ -56,6 +56,8 @@ def store_alone(workdir):
         assert not list(workdir.folder.iterdir()), list(workdir.folder.iterdir())
         run, complete, status = server.rows("SELECT run_id::text, complete, exit_code FROM recording")[0]
         assert complete and status == 7 and f"run {run} at " in done.stderr, done.stderr
+        last = done.stderr.splitlines()[-1]
+        assert len(last) <= 80, last
         assert rows_of(server) > 1 and rows_of(server, "span") == 3 and rows_of(server, "block") == 2
 
 
