@@ -98,7 +98,7 @@ def one_cursor(workdir):
     server.wait_for_samples(server.looks() + 2)  # the mouse does not move, and neither does the cursor
     assert re.search(r"\d:\d\d:\d\d", page.text("#chart-memory figcaption")), page.text("#chart-memory figcaption")
     page.hover("h1")
-    assert not re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption"))
+    wait_until(lambda: not re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption")), "the cursor's end")
 
 
 @test
