@@ -110,6 +110,8 @@ static inline bool span_errno_passes(int r)
 	case -ENOSPC:
 	case -EDQUOT:
 	case -EFBIG: // RLIMIT_FSIZE, which may be raised
+	case -EPIPE: // the recorder closed the connection: too many that had sent nothing yet. If it has ended, the next
+	case -ECONNRESET: // connection is refused
 		return true;
 	default:
 		return false;

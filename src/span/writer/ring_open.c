@@ -82,8 +82,19 @@ static struct ring_header *map_memory(int fd, size_t bytes)
 	return header;
 }
 
-static int open_ring(int socket_fd, int memory_fd, const struct ring_address *address, int32_t tid,
-	struct ring_header **ret_header)
+/* Connects last: the recorder waits for the memory of few connections at a time, and a thread that waits for a CPU after
+ * connecting would hold one of these places. */
+static int deliver(int memory_fd, const struct ring_address *address, const struct ring_hello *hello)
+{
+	int socket_fd = connect_to(address);
+	if (socket_fd < 0)
+		return socket_fd;
+	int r = send_memory(socket_fd, memory_fd, hello);
+	close(socket_fd);
+	return r;
+}
+
+static int open_ring(int memory_fd, const struct ring_address *address, int32_t tid, struct ring_header **ret_header)
 {
 	struct ring_hello hello = {.magic = RING_MAGIC,
 		.version = RING_VERSION,
@@ -103,7 +114,7 @@ static int open_ring(int socket_fd, int memory_fd, const struct ring_address *ad
 	header->pid = hello.pid;
 	header->tid = tid;
 	header->image = hello.image;
-	int r = send_memory(socket_fd, memory_fd, &hello);
+	int r = deliver(memory_fd, address, &hello);
 	if (r < 0)
 		munmap(header, bytes);
 	else
@@ -117,13 +128,9 @@ int span_ring_open(struct span_thread *thread, const struct ring_address *addres
 	own.n_records = choose_records(address->n_records);
 	if (own.n_records == 0)
 		return -EFBIG;
-	int socket_fd = connect_to(address);
-	if (socket_fd < 0)
-		return socket_fd;
 	struct ring_header *header = NULL;
 	int memory_fd = make_memory(own.n_records);
-	int r = memory_fd < 0 ? memory_fd : open_ring(socket_fd, memory_fd, &own, thread->tid, &header);
-	close(socket_fd);
+	int r = memory_fd < 0 ? memory_fd : open_ring(memory_fd, &own, thread->tid, &header);
 	if (memory_fd >= 0)
 		close(memory_fd);
 	if (r < 0)

@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -255,6 +257,35 @@ static void out_of_descriptors(void **state)
 	disconnect(&fake);
 }
 
+// Replaces libc's: the next calls fail as if the recorder had closed the connection.
+static int sends_to_fail;
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	if (sends_to_fail > 0) {
+		sends_to_fail--;
+		errno = EPIPE;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, fd, message, flags);
+}
+
+// A recorder with too many connections that have not sent anything closes the oldest ones.
+static void a_closed_connection(void **state)
+{
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
+	sends_to_fail = 1;
+	assert_int_equal(span_begin("lost", NULL, NULL), -ENOBUFS);
+	close(accept(fake.fd, NULL, NULL));
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	assert_int_equal(span_begin("kept", NULL, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(span_end(), 0);
+	struct fake_ring *ring = fake_only(&fake);
+	assert_string_equal(ring->reading.log, "begin kept\nend\n");
+	assert_int_equal(ring->header->lost, 1);
+	disconnect(&fake);
+}
+
 // A ring is a file for the kernel, which kills a program that makes one longer than RLIMIT_FSIZE.
 static const struct file_limit_row {
 	const char *teaches;
@@ -463,6 +494,7 @@ int main(int argc, char **argv)
 	ROWS_ADD_ONE(&tests, "threads of a child share the remaining slots", threads_of_a_child);
 	ROWS_ADD_ONE(&tests, "no descriptor stays open", no_descriptor_stays);
 	ROWS_ADD_ONE(&tests, "no descriptors left: spans are lost and counted, later tried again", out_of_descriptors);
+	ROWS_ADD_ONE(&tests, "recorder closes the connection: spans are lost and counted, later tried again", a_closed_connection);
 	ROWS_ADD(&tests, file_limits, check_file_limit);
 	ROWS_ADD_ONE(&tests, "each exec: a new image", each_exec_is_an_image);
 	ROWS_ADD(&tests, environment_rows, check_environment);
