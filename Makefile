@@ -33,7 +33,7 @@ test: test-build
 	@[ -f $(CLANG_BUILD)/build.ninja ] || CC=clang $(SETUP) $(CLANG_BUILD) -Dtests=true -Dwerror=true \
 		-Doptimization=0 -Ddebug=false -Dbench=true
 	@ninja -C $(CLANG_BUILD) $$(ninja -C $(CLANG_BUILD) -t targets all | sed -n 's/\.o: .*/.o/p')
-	@$(PYTHON) tools/run-tests.py $(TEST_BUILD)
+	@$(PYTHON) tools/run-tests.py $(TEST_BUILD) --second-try
 
 # Unit tests and a short test of each command.
 check: test-build

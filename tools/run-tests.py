@@ -1,12 +1,13 @@
 """Runs the tests of a Meson build folder and closes with one line: N passed, N failed, N skipped.
 
-usage: run-tests.py BUILD [NAME...]     only the tests with one of these names or suites; by default all
+usage: run-tests.py BUILD [--second-try] [NAME...]     only the tests with one of these names or suites; by default all
                                         but those of the suite "check" alone: parts of others
 
 Meson lists the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
 time, breaks its plan or fails without a failed TAP line counts as one more failed test, so nothing fails silently.
 
-A program that fails has failed: nothing runs again. The programs with the most CPU time are listed before the closing line.
+A program that fails has failed, unless --second-try requests that it runs once more, alone. The programs with the most
+CPU time are listed before the closing line.
 
 Each program has a keeper of its own (keep-test.py) and a temporary folder of its own. Leftovers of a program, processes,
 files or mounts, are removed, and are a failure of that program. A runner that is interrupted or killed leaves nothing; the
@@ -202,7 +203,16 @@ def is_wanted(test, wanted):
     return bool(suites & wanted) or suites != {"check"} and (not wanted or test["name"] in wanted)
 
 
-def main(build, wanted):
+def again(outcome, tests):
+    """--second-try: a failed program runs once more, alone, and this result counts; the first failure stays in the output."""
+    second = run(next(test for test in tests if outcome.name.endswith("/" + test["name"]) and
+                      outcome.name.split("/")[0] == test["suite"][0].split(":")[-1]))
+    print("run again alone:")
+    show(second)
+    return second
+
+
+def main(build, wanted, is_second_try):
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and both would hand that on to every test. A handler is not
     # handed on: what is started begins with the default. The keepers see that we are gone, and end their programs.
@@ -217,6 +227,8 @@ def main(build, wanted):
     for outcome in run_all(tests):
         show(outcome)
         outcomes.append(outcome)
+    if is_second_try:
+        outcomes = [again(outcome, tests) if outcome.failures else outcome for outcome in outcomes]
     if len(outcomes) > 1:
         show_slowest(outcomes, time.monotonic() - started)
     left = KEEPERS.end_orphans()
@@ -231,4 +243,5 @@ def main(build, wanted):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], set(sys.argv[2:])))
+    words = [word for word in sys.argv[1:] if word != "--second-try"]
+    sys.exit(main(words[0], set(words[1:]), len(words) < len(sys.argv) - 1))
