@@ -15,7 +15,8 @@ struct mean_power findings_mean_power(const struct findings *findings)
 	}
 	// The relative error is that of the energy; a counter that never changed has only an absolute one.
 	power.error_w = findings->total_j > 0 ? findings->error_j / findings->total_j * power.total_w
-					      : findings->error_j / findings->duration_s;
+		: findings->duration_s > 0   ? findings->error_j / findings->duration_s
+					     : (double)NAN;
 	// A take-over between two readings is not a gap: the margin covers the offset between the two runs' clocks.
 	power.of_part = power.total_w * findings->duration_s > findings->total_j * 1.01;
 	return power;

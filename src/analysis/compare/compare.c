@@ -75,7 +75,8 @@ static struct compare_value power(const struct saved_blocks *results, const stru
 	const char *metric)
 {
 	double error_w = results->total_j > 0 ? results->error_j / results->total_j * results->mean_w
-					      : results->error_j / results->duration_s;
+		: results->duration_s > 0        ? results->error_j / results->duration_s
+						 : (double)NAN;
 	return (struct compare_value){.value = results->mean_w, .error = error_w};
 }
 
