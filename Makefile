@@ -1,7 +1,6 @@
 # Shortcuts for Meson: `make demo` and `make test` work in a fresh clone on Debian 12.
 BUILD = build
 TEST_BUILD = build/test
-CLANG_BUILD = build/clang
 PYTHON = /usr/bin/python3
 # Meson finds Debian's library folder, lib/x86_64-linux-gnu, with dpkg-dev only; neither pkg-config nor the loader searches
 # elsewhere. The compiler always knows it; where there is no such folder it prints nothing.
@@ -22,17 +21,14 @@ demo: all
 	$(BUILD)/wattle report $(BUILD)/demo.sqlite --format html -o $(BUILD)/demo.html
 	@echo "Page with charts, for any browser: $(abspath $(BUILD)/demo.html)"
 
-# The tests run under ASan and UBSan (their reports need only line numbers, hence -g1). clang compiles the same sources and the benchmarks without a warning
-# and links nothing.
+# The tests run under ASan and UBSan (their reports need only line numbers, hence -g1). One of them is that clang finds no warning in the same sources and
+# in the benchmarks.
 test-build: packages-build packages-test
 	@[ -f $(TEST_BUILD)/build.ninja ] || $(SETUP) $(TEST_BUILD) -Dtests=true -Dwerror=true \
 		-Db_sanitize=address,undefined -Dc_args=-g1
 	@ninja -C $(TEST_BUILD)
 
 test: test-build
-	@[ -f $(CLANG_BUILD)/build.ninja ] || CC=clang $(SETUP) $(CLANG_BUILD) -Dtests=true -Dwerror=true \
-		-Doptimization=0 -Ddebug=false -Dbench=true
-	@ninja -C $(CLANG_BUILD) $$(ninja -C $(CLANG_BUILD) -t targets all | sed -n 's/\.o: .*/.o/p')
 	@$(PYTHON) tools/run-tests.py $(TEST_BUILD) --second-try
 
 # Unit tests and a short test of each command.

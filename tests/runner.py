@@ -62,7 +62,7 @@ def is_beside(name):
     return name[0] == "b" and name[1:].isdigit()
 
 
-def start(folder, programs):
+def start(folder, programs, *options):
     """Starts the runner over programs, with a meson in PATH that lists only these; "b4" has priority 4 and runs beside others."""
     tests = [{"name": name, "suite": ["wattle:check" if name == "check" else "wattle:e2e"], "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
               "timeout": 1 if "sleep 60" in script else 60, "is_parallel": is_beside(name),
@@ -71,7 +71,7 @@ def start(folder, programs):
     meson = folder / "meson"
     meson.write_text(f"#!/bin/sh\ncat {folder}/tests.json\n")
     meson.chmod(0o755)
-    return subprocess.Popen([sys.executable, RUNNER, "build"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    return subprocess.Popen([sys.executable, RUNNER, "build", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": str(folder)})
 
 
@@ -110,6 +110,12 @@ def wait_until(condition, seconds=20):
 
 def is_alive(pid):
     return text_of(pathlib.Path(f"/proc/{pid}/cmdline")) != ""
+
+
+def idle_is_listed(folder):
+    """--idle: lists the CPU time that nobody used while a program ran alone"""
+    said = start(folder, {"a": "sleep 1.5; " + PASS}, "--idle").communicate()[0]
+    return not re.search(r"^\d+ s of CPU time unused:\n +\d+\.\d s  a$", said, re.MULTILINE) and said.splitlines()
 
 
 def leaves_nothing(folder):
@@ -214,7 +220,7 @@ def in_folder(function):
 def main():
     checks = [(teaches, lambda row=row: check(*row)) for teaches, *row in ROWS]
     checks += [(function.__doc__, lambda function=function: in_folder(function))
-               for function in (leaves_nothing, leaves_nothing_when_killed, leaves_nothing_without_keeper,
+               for function in (idle_is_listed, leaves_nothing, leaves_nothing_when_killed, leaves_nothing_without_keeper,
                                 leaves_no_mounts,
                                 leaves_no_shared_memory, leaves_no_cgroups, ends_with_the_runner)]
     print(f"1..{len(checks)}")

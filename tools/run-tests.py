@@ -1,18 +1,19 @@
 """Runs the tests of a Meson build folder and closes with one line: N passed, N failed, N skipped.
 
-usage: run-tests.py BUILD [--second-try] [NAME...]     only the tests with one of these names or suites; by default all
-                                        but those of the suite "check" alone: parts of others
+usage: run-tests.py BUILD [--second-try] [--idle] [NAME...]     only the tests with one of these names or suites; by default
+                                        all but those of the suite "check" alone: parts of others
 
 Meson lists the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
 time, breaks its plan or fails without a failed TAP line counts as one more failed test, so nothing fails silently.
 
 A program that fails has failed, unless --second-try requests that it runs once more, alone. The programs with the most
-CPU time are listed before the closing line.
+CPU time are listed before the closing line; --idle lists too the CPU time that nobody used, by the program that ran alone then.
 
 Each program has a keeper of its own (keep-test.py) and a temporary folder of its own. Leftovers of a program, processes,
 files or mounts, are removed, and are a failure of that program. A runner that is interrupted or killed leaves nothing; the
 runner itself removes what a killed keeper leaves.
 """
+import collections
 import concurrent.futures
 import contextlib
 import ctypes
@@ -178,21 +179,52 @@ def show_slowest(outcomes, wall_s):
         print(f"  CPU {outcome.cpu_s:6.1f} s of {outcome.seconds:6.1f} s  {outcome.name}")
 
 
-def run_all(tests):
+class Idle(threading.Thread):
+    """CPU time of the machine that no process used, by the program that judged time meanwhile, or by the number of programs that ran."""
+    PERIOD_S = 0.5
+
+    def __init__(self, running):
+        super().__init__(daemon=True)
+        self.running = running  # {future: test}
+        self.by_program = collections.Counter()
+
+    @staticmethod
+    def idle_s():
+        words = pathlib.Path("/proc/stat").read_text().split(maxsplit=6)
+        return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK")  # idle, iowait
+
+    def run(self):
+        before_s = self.idle_s()
+        while True:
+            time.sleep(self.PERIOD_S)
+            alone = [test["name"] for test in list(self.running.values()) if not test["is_parallel"]]
+            now_s = self.idle_s()
+            self.by_program[alone[0] if alone else f"{len(self.running)} programs, none alone"] += now_s - before_s
+            before_s = now_s
+
+    def show(self):
+        print(f"{self.by_program.total():.0f} s of CPU time unused:")
+        for name, unused_s in self.by_program.most_common():
+            print(f"  {unused_s:6.1f} s  {name}")
+
+
+def run_all(tests, running):
     """Programs run concurrently, those of the highest priority first. Those that judge time run one at a time; meanwhile the
     others leave one CPU free and run at a lower priority. With a priority below 0 they run when all others have ended."""
-    cpus, running = os.cpu_count() or 1, {}
+    cpus = os.cpu_count() or 1
     tests = sorted(tests, key=lambda test: -test["priority"])
     alone, beside = ([test for test in tests if test["is_parallel"] == parallel] for parallel in (False, True))
     with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU * cpus + 1) as pool:
         while alone or beside or running:
-            one_judges_time = False in running.values()
+            one_judges_time = not all(test["is_parallel"] for test in running.values())
             if alone and not one_judges_time and (alone[0]["priority"] >= 0 or not (beside or running)):
-                running[pool.submit(run, alone.pop(0))] = False
+                test = alone.pop(0)
+                running[pool.submit(run, test)] = test
                 one_judges_time = True
             places = PROGRAMS_A_CPU * (cpus - 1 if one_judges_time else cpus)
-            while beside and sum(running.values()) < places:
-                running[pool.submit(run, beside.pop(0), NICE if one_judges_time else 0)] = True
+            while beside and sum(test["is_parallel"] for test in running.values()) < places:
+                test = beside.pop(0)
+                running[pool.submit(run, test, NICE if one_judges_time else 0)] = test
             for future in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
                 del running[future]
                 yield future.result()
@@ -212,7 +244,7 @@ def again(outcome, tests):
     return second
 
 
-def main(build, wanted, is_second_try):
+def main(build, wanted, is_second_try, shows_idle):
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and both would hand that on to every test. A handler is not
     # handed on: what is started begins with the default. The keepers see that we are gone, and end their programs.
@@ -223,14 +255,19 @@ def main(build, wanted, is_second_try):
     listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
     tests = json.loads(listing.stdout)
     tests = [test for test in tests if is_wanted(test, wanted)]
-    started, outcomes = time.monotonic(), []
-    for outcome in run_all(tests):
+    started, outcomes, running = time.monotonic(), [], {}
+    idle = Idle(running)
+    if shows_idle:
+        idle.start()
+    for outcome in run_all(tests, running):
         show(outcome)
         outcomes.append(outcome)
     if is_second_try:
         outcomes = [again(outcome, tests) if outcome.failures else outcome for outcome in outcomes]
     if len(outcomes) > 1:
         show_slowest(outcomes, time.monotonic() - started)
+    if shows_idle:
+        idle.show()
     left = KEEPERS.end_orphans()
     for what in left:
         print(f"left behind: {what}")
@@ -243,5 +280,5 @@ def main(build, wanted, is_second_try):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    words = [word for word in sys.argv[1:] if word != "--second-try"]
-    sys.exit(main(words[0], set(words[1:]), len(words) < len(sys.argv) - 1))
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    sys.exit(main(words[0], set(words[1:]), "--second-try" in sys.argv, "--idle" in sys.argv))
