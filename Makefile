@@ -7,7 +7,7 @@ PYTHON = /usr/bin/python3
 MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
 SETUP = meson setup $(if $(MULTIARCH),-Dlibdir=lib/$(MULTIARCH))
 
-.PHONY: all demo test test-build check bench install uninstall clean format tidy packages-build packages-test
+.PHONY: all demo test test-build test-frameworks check bench install uninstall clean format tidy packages-build packages-test
 
 all: packages-build
 	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)
@@ -30,6 +30,11 @@ test-build: packages-build packages-test
 
 test: test-build
 	@$(PYTHON) tools/run-tests.py $(TEST_BUILD) --second-try
+
+# PyTorch 2, Lightning, transformers, Keras, JAX …: creates their virtual environments once (about 12 GB; tests/frameworks/environments.py).
+test-frameworks: test-build
+	@$(PYTHON) tests/frameworks/environments.py create
+	@WATTLE_FRAMEWORKS_LONG=1 $(PYTHON) tools/run-tests.py $(TEST_BUILD) frameworks
 
 # Unit tests and a short test of each command.
 check: test-build

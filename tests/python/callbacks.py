@@ -31,11 +31,15 @@ class Callback:
 
 class Module:
     def __init__(self): self.logged = []
-    def log_dict(self, figures, on_step, on_epoch, rank_zero_only): self.logged.append(figures)
+    def log_dict(self, figures, on_step, on_epoch, rank_zero_only, logger): self.logged.append(figures)
+
+class Logger:
+    def __init__(self): self.lines = []
+    def log_metrics(self, figures, step): self.lines.append((step, figures))
 
 class Trainer:
-    is_global_zero, sanity_checking = True, False
-    def __init__(self, callbacks, use): self.callbacks, self.use = callbacks, use
+    is_global_zero, sanity_checking, global_step = True, False, 0
+    def __init__(self, callbacks, use): self.callbacks, self.use, self.loggers = callbacks, use, [Logger()]
     def call(self, hook, *arguments):
         for callback in self.callbacks:
             getattr(callback, hook, lambda *_: None)(self, self.module, *arguments)
@@ -54,6 +58,7 @@ class Trainer:
                 self.call("on_train_batch_start", batch, i)
                 if batch == "bad": raise self.fail(ValueError("bad batch"))
                 self.use(3)
+                self.global_step += 1
                 self.call("on_train_batch_end", None, batch, i)
             self.validate()
             self.call("on_train_epoch_end")
@@ -145,8 +150,10 @@ def lightning(workdir):
     assert issubclass(EnergyCallback, lightning.Callback)
     module = lightning.Module()
     batch = {"input_ids": numpy.zeros((8, 16)), "labels": numpy.zeros(8)}
-    lightning.Trainer([EnergyCallback(every=4)], use).fit(module, [batch] * 4, 2)
+    trainer = lightning.Trainer([EnergyCallback(every=4)], use)
+    trainer.fit(module, [batch] * 4, 2)
     recorder.stop()
+    assert trainer.loggers[0].lines == list(zip((3, 7), module.logged)), trainer.loggers[0].lines
     print(module.logged)
     """)
     first, second = eval(lines[-1])

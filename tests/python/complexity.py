@@ -438,6 +438,15 @@ def errors(workdir):
         def __deepcopy__(self, memory):
             raise TypeError("this holds a lock")
 
+    def half():
+        """A model that this PyTorch cannot run; newer ones can."""
+        model, x = nn.Conv2d(2, 2, 1).half(), torch.zeros(1, 2, 2, 2).half()
+        try:
+            model(x)
+        except RuntimeError:
+            complexity(model, (1, 2, 2, 2))
+        raise RuntimeError('device="meta"')
+
     call = nn.Module.__call__
     rows = [
         (TypeError, "not a torch.nn.Module", lambda: complexity(torch.relu, (1, 2))),
@@ -450,7 +459,7 @@ def errors(workdir):
         (RuntimeError, "Linear cannot be run with input of [1, 3]", lambda: complexity(nn.Linear(2, 2), (1, 3))),
         (RuntimeError, "verbose: forward has no such argument", lambda: complexity(nn.ReLU(), (1, 3), verbose=0)),
         (RuntimeError, "cannot copy Hidden", lambda: complexity(Hidden(), (1, 2), device="meta")),
-        (RuntimeError, 'device="meta"', lambda: complexity(nn.Conv2d(2, 2, 1).half(), (1, 2, 2, 2))),
+        (RuntimeError, 'device="meta"', half),
         (RuntimeError, "dtypes=torch.long", lambda: complexity(nn.Embedding(2, 2), (1, 3))),
     ]
     for kind, text, attempt in rows:

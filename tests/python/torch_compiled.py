@@ -22,9 +22,7 @@ class OptimizedModule(nn.Module):
         return self._orig_mod(*args, **kwargs)
 
 
-class CompiledInPlace(nn.Module):
-    """A module whose __call__ is that of torch 2.x."""
-
+class InPlace(nn.Module):
     def __init__(self):
         super().__init__()
         self.inner = nn.Linear(8, 8)
@@ -32,7 +30,11 @@ class CompiledInPlace(nn.Module):
     def forward(self, x, *, scale=1):
         return torch.tanh(self.inner(x)) * scale
 
-    def compile(self):
+
+class CompiledInPlace(InPlace):
+    """A module whose __call__ is that of torch 2.x."""
+
+    def compile(self, **_):
         self._compiled_call_impl = self.run
 
     def run(self, *args, **kwargs):
@@ -46,16 +48,28 @@ class CompiledInPlace(nn.Module):
         return {key: value for key, value in self.__dict__.items() if key != "_compiled_call_impl"}
 
 
-if not hasattr(torch, "compile"):
-    eval_frame = types.ModuleType("torch._dynamo.eval_frame")
-    eval_frame.OptimizedModule = OptimizedModule
-    sys.modules["torch._dynamo.eval_frame"] = eval_frame
+def can_compile():
+    """torch 2.0 has torch.compile, but not for Python 3.11."""
+    try:
+        torch.compile(nn.Linear(1, 1), backend="eager")
+    except (AttributeError, RuntimeError):
+        return False
+    return True
+
+
+if can_compile():
+    CompiledInPlace = InPlace  # noqa: F811
+
+    def compiled(module):
+        return torch.compile(module, backend="eager")
 else:
-    OptimizedModule = torch._dynamo.eval_frame.OptimizedModule
+    eval_frame = types.ModuleType("torch._dynamo.eval_frame")
+    eval_frame.OptimizedModule = compiled = OptimizedModule
+    sys.modules["torch._dynamo.eval_frame"] = eval_frame
 
 
 def wrapped():
-    return nn.Sequential(nn.Linear(8, 8), OptimizedModule(nn.Sequential(nn.Linear(8, 8), nn.Tanh())), nn.Linear(8, 1))
+    return nn.Sequential(nn.Linear(8, 8), compiled(nn.Sequential(nn.Linear(8, 8), nn.Tanh())), nn.Linear(8, 1))
 
 
 @test
@@ -89,7 +103,7 @@ def copies(workdir):
 def in_place(workdir):
     """module.compile(): one layer too, keywords and exceptions included, and its compiled call is restored afterwards"""
     model = nn.Sequential(nn.Linear(8, 8), CompiledInPlace())
-    model[1].compile()
+    model[1].compile(backend="eager")
     before = model[1].__dict__["_compiled_call_impl"]
     with torch_marks.layers(model) as (marks, measured):
         model(torch.randn(2, 8)).sum().backward()
@@ -108,11 +122,15 @@ def in_place(workdir):
 
 @test
 def inside_on_request(workdir):
-    """break_graphs=True: measures inside, and notes the effect"""
+    """break_graphs=True: measures inside, also where the model was called before, notes the effect, and ends with the measurement"""
     model = wrapped()
+    model(torch.randn(2, 8))
     with torch_marks.layers(model, break_graphs=True) as (marks, measured):
         model(torch.randn(2, 8)).sum().backward()
     assert "1._orig_mod.0" in marks.forward() and any("graph breaks" in note for note in measured.notes)
+    before = list(marks.log)
+    model(torch.randn(2, 8)).sum().backward()
+    assert marks.log == before
 
 
 if __name__ == "__main__":

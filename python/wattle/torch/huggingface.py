@@ -38,6 +38,7 @@ class EnergyCallback(TrainerCallback):  # type: ignore[misc]
         self._tokens_seen = 0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._training.stop()  # the trainer calls no callback after an exception
         self._steps, self._tokens_seen, self._figures = 0, self._seen(state), {}
         self._training = Training(NEVER if self._every is None else self._every)  # on_log asks for them itself
         self._training.start()

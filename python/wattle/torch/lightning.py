@@ -67,7 +67,10 @@ class _Hooks:
         figures = self._training.step_ends(count(self._count_samples, batch, samples_in),
                                            count(self._count_tokens, batch, tokens_in))
         if figures is not None and getattr(trainer, "is_global_zero", True):
-            pl_module.log_dict(figures, on_step=True, on_epoch=False, rank_zero_only=True)
+            # The trainer would drop figures of the steps that it does not log: every 50th optimizer step by default.
+            pl_module.log_dict(figures, on_step=True, on_epoch=False, rank_zero_only=True, logger=False)
+            for logger in getattr(trainer, "loggers", ()):
+                logger.log_metrics(figures, step=max(trainer.global_step - 1, 0))  # its own lines have the step before the update
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         self._training.pause("sanity check" if getattr(trainer, "sanity_checking", False) else "validation")

@@ -18,6 +18,14 @@ class Part:
     name: str
     module: torch.nn.Module
     inside: list[torch.nn.Module] = field(default_factory=list)  # : enclosing modules
+    is_compiled: bool = False  # : as one region, in which modules cannot be distinguished
+
+    @property
+    def type(self) -> str:
+        """Class of the module, for a compiled one that of the compiled module."""
+        if not self.is_compiled:
+            return type(self.module).__name__
+        return f"{type(getattr(self.module, '_orig_mod', self.module)).__name__} (compiled)"
 
 
 @dataclass
@@ -39,7 +47,8 @@ def find(model: Model, inside_compiled: bool) -> Parts:
         by_wrapper, by_itself = _is_wrapper(module), module.__dict__.get("_compiled_call_impl") is not None
         if not by_wrapper and not by_itself:
             continue
-        compiled.append(name or type(module).__name__)
+        found[module].is_compiled = not inside_compiled
+        compiled.append(name or found[module].type)
         if not inside_compiled:
             hidden.update(inner for inner in module.modules() if inner is not module)
             if by_itself:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import sys
 import threading
 from types import TracebackType
 from typing import Any, Callable, Optional, Union
@@ -154,13 +155,14 @@ class layers:
         self._forward = ForwardHooks(hooked, self._stacks, self._graph, self._note_once, label=self._observer is None)
         self._forward.open(globally=not self._parts.compiled, in_place=self._parts.compiled_in_place,
                            wrap=_breaking if self._break_graphs else _as_it_is)
+        self._forget_compiled()
 
     def _hook(self, part: modules.Part) -> Hooked:
         number = 2 * len(self._measured) + 1
         name = self._span_name(part)
         forward, backward = _wattle.span(name), _wattle.span(f"{name} backward")
         self._numbers[forward.name], self._numbers[backward.name] = number, number + 1
-        self._measured.append(figures.Measured(part.name, type(part.module).__name__))
+        self._measured.append(figures.Measured(part.name, part.type))
         layer = Layer(Column(number + 1, None, True, False, backward.__enter__, backward.__exit__),
                       Column(number + 1, None, True, True, backward.__enter__, backward.__exit__), self._graph)
         enter: Callable[[], Any] = forward.__enter__
@@ -173,7 +175,7 @@ class layers:
         return Hooked(Column(number, part.module, False, True, enter, leave), layer, arguments_of(part.module))
 
     def _span_name(self, part: modules.Part) -> str:
-        name = part.name or type(part.module).__name__
+        name = part.name or part.type
         while name in self._numbers or f"{name} backward" in self._numbers:
             name += " (model)"
         return name
@@ -191,8 +193,16 @@ class layers:
         """Replaces torch.cuda in tests."""
         return None
 
+    def _forget_compiled(self) -> None:
+        """Code that was compiled earlier has no hooks of modules inside, and code compiled meanwhile keeps them: torch.compile
+        doesn't check for changed hooks."""
+        reset = getattr(sys.modules.get("torch._dynamo"), "reset", None)
+        if self._break_graphs and self._parts.compiled and reset is not None:
+            reset()
+
     def _close(self) -> dict[int, cuda.Pieces]:
         self._forward.close()
+        self._forget_compiled()
         self._graph.close()
         self._stacks.cut(0)
         self._close_observer()

@@ -55,7 +55,7 @@ class step:
         @functools.wraps(inner)  # with the marks that schedulers leave on it
         def marked(_: Any, *args: Any, **kwargs: Any) -> Any:
             result = inner(*args, **kwargs)
-            if self._optimizer is not None:
+            if self._optimizer is not None and not _is_passed_over(optimizer):
                 self._end()
                 self._begin()
             return result
@@ -107,6 +107,12 @@ class step:
         samples = self._samples() if callable(self._samples) else self._samples
         if samples is not None:
             _wattle.metric(SAMPLES, samples)
+
+
+def _is_passed_over(optimizer: Any) -> bool:
+    """Whether the call changed no weights: accelerate's optimizer is called for each batch and steps once in several of them."""
+    state = getattr(optimizer, "gradient_state", None)
+    return state is not None and (not state.sync_gradients or bool(getattr(optimizer, "step_was_skipped", False)))
 
 
 def _is_count(value: Any) -> bool:

@@ -1,0 +1,87 @@
+"""Shared by the tests of callbacks: a machine whose power the training sets, and the true energies of its parts."""
+import contextlib
+import os
+import time
+
+import powercap_player
+from harness import near
+
+IDLE_W, TRAIN_W, VALIDATION_W = 20, 80, 200
+TRAIN_S, VALIDATION_S = 0.05, 0.05
+
+
+class Machine:
+    """`train()` and `validate()` are the work of a batch. The true figures are sums over the run, from start() on."""
+
+    def __init__(self, player):
+        self._player = player
+        self.train_j = self.train_s = self.validation_j = self.validation_s = 0.0
+        self._at, self._is_training = None, False
+        self.waited_s = 0.0
+
+    def near(self, actual_j, expected_j, seconds=1, relative=0.1):
+        """Energies, or energies per `seconds`: within 10 %, and what the counter and the program miss while they wait for a CPU."""
+        near(actual_j, expected_j, relative, TRAIN_W * self.waited_s / seconds)
+
+    def end(self):
+        for process in ("thread-self", self._player.process.pid):
+            with open(f"/proc/{process}/schedstat", encoding="ascii") as file:
+                self.waited_s += int(file.read().split()[1]) / 1e9
+        self._player.close()
+
+    def start(self):
+        self._at, self._is_training = time.monotonic(), True
+        self._player.watts(IDLE_W)
+
+    def _add(self, joules):
+        now = time.monotonic()
+        seconds, self._at = now - self._at, now
+        if self._is_training:
+            self.train_j, self.train_s = self.train_j + joules, self.train_s + seconds
+        else:
+            self.validation_j, self.validation_s = self.validation_j + joules, self.validation_s + seconds
+
+    def is_training(self, is_training=True):
+        """From now on: where the framework says that validation begins or ends, and at the end of each step, where wattle reads the
+        counter."""
+        self._add(self._player.watts(IDLE_W))
+        self._is_training = is_training
+
+    def _work(self, watts, seconds):
+        self._add(self._player.watts(watts))
+        time.sleep(seconds)
+        self._add(self._player.watts(IDLE_W))
+
+    def train(self):
+        self._work(TRAIN_W, TRAIN_S)
+
+    def validate(self):
+        self._work(VALIDATION_W, VALIDATION_S)
+
+
+@contextlib.contextmanager
+def machine(workdir):
+    """A Machine that wattle's counters belong to, also of recorders started meanwhile."""
+    top = powercap_player.tree(workdir)
+    os.environ["WATTLE_SYSFS"] = str(top)
+    player = powercap_player.Player(workdir, top, IDLE_W)
+    simulated = Machine(player)
+    try:
+        yield simulated
+    finally:
+        simulated.end()
+        del os.environ["WATTLE_SYSFS"]
+
+
+def check_figures(lines, steps_of, truth):
+    """The logged figures `lines` (each with steps_of(line) steps) add up to the training's true energy and power."""
+    joules = sum(line["wattle/j_per_step"] * steps_of(line) for line in lines)
+    seconds = sum(line["wattle/j_per_step"] * steps_of(line) / line["wattle/power_w"] for line in lines if line["wattle/power_w"])
+    truth.near(joules, truth.train_j)
+    truth.near(joules / seconds, truth.train_j / truth.train_s, seconds)
+
+
+def blocks(workdir, path="run.sqlite"):
+    """{name: ended blocks}; none may be open."""
+    assert workdir.rows("SELECT name, close FROM span WHERE close != 'ended'", path) == []
+    return dict(workdir.rows("SELECT name, count(*) FROM span GROUP BY name", path))
