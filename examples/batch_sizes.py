@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares two batch sizes: the same images through the same model: time and energy per image.
+"""Compares time and energy per image of several batch sizes, with the same model and number of images.
 
-    python3 examples/batch_sizes.py              # batches of 4 and of 16, two rounds each, alternating
+    python3 examples/batch_sizes.py              # batches of 4 and of 16 images, two alternating rounds
     python3 examples/batch_sizes.py 8 64 --size 64 --images 2048 --rounds 5
 
-Rounds alternate, so that a machine that warms up or runs other programs favours neither. For the significance of a difference
+Rounds alternate, so that warm-up and other programs affect all batch sizes alike. To test whether a difference is significant,
 use `wattle bench -- python3 … ::: python3 …`, which repeats whole programs in random order.
 """
 import argparse
@@ -21,18 +21,18 @@ import wattle.torch
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("batches", type=int, nargs="*", default=[4, 16], help="images a step")
+    parser.add_argument("batches", type=int, nargs="*", default=[4, 16], help="images per step")
     parser.add_argument("--size", type=int, default=32, help="height and width of the images")
-    parser.add_argument("--images", type=int, default=128, help="a round")
+    parser.add_argument("--images", type=int, default=128, help="images per round")
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     if not all(1 <= batch <= options.images for batch in options.batches):
-        parser.error(f"a batch has from 1 to {options.images} images, those of a round (--images)")
+        parser.error(f"a batch must have 1 to {options.images} images, the number of images per round (--images)")
     return options
 
 
 def train(batch: int, images: int, size: int) -> None:
-    """Trains ResNet-18 on noise; `round` is the compared block, without the setup."""
+    """Trains ResNet-18 on noise. The block `round`, which is compared, excludes the setup."""
     torch.manual_seed(0)
     model = torchvision.models.resnet18(num_classes=10)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

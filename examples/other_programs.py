@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures programs that are not Python: time and energy to compress a file.
+"""Measures programs that are not written in Python: time and energy to compress a file.
 
 usage: other_programs.py [FILE]
 
-Each command is a code block of one recording, so that time, CPU and joules are side by side. Without Python
-use `wattle run -- xz -9 FILE` for one command, and `wattle bench -- 'gzip FILE' ::: 'xz FILE'` for the significance of a
-difference.
+Each command is a code block of one recording, so that one table shows time, CPU time and energy of all commands. Without
+Python, use `wattle run -- xz -9 FILE` for one command, and `wattle bench -- gzip -c FILE ::: xz -c FILE` to test whether
+a difference is significant.
 """
 import os
 import shutil
@@ -30,7 +30,7 @@ def made_file(folder: str) -> str:
 
 
 def figure(joules: Optional[float]) -> str:
-    """None is unknown."""
+    """Joules with two decimals; n/a if unknown (None)."""
     return "n/a" if joules is None else f"{joules:.2f}"
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains ResNet-18 on synthetic images and shows its energy by layers, steps, images, multiply-adds.
+"""Trains ResNet-18 on synthetic images and shows the energy per layer, step, image and multiply-add.
 
     python3 examples/train_resnet18.py                          # under a minute on one core
     python3 examples/train_resnet18.py --size 224 --batch 32 --steps 200 --device cuda
@@ -18,16 +18,16 @@ import wattle.torch
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=32, help="height and width of the images")
-    parser.add_argument("--batch", type=int, default=8, help="images a step")
-    parser.add_argument("--steps", type=int, default=40, help="steps an epoch")
+    parser.add_argument("--batch", type=int, default=8, help="images per step")
+    parser.add_argument("--steps", type=int, default=40, help="steps per epoch")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--output", default="resnet18.sqlite", help="the run file; replaced if it is there")
+    parser.add_argument("--output", default="resnet18.sqlite", help="run file; an existing file is replaced")
     return parser.parse_args()
 
 
 def made_data(n: int, batch: int, size: int, device: str) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Images of noise, a little brighter in one colour: the colour is the class."""
+    """Images of noise that are slightly brighter in one colour, which is their class."""
     for _ in range(n):
         labels = torch.randint(3, (batch,))
         images = torch.rand(batch, 3, size, size)
@@ -36,7 +36,7 @@ def made_data(n: int, batch: int, size: int, device: str) -> Iterator[tuple[torc
 
 
 def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, options: argparse.Namespace) -> float:
-    """The loss of the last step."""
+    """Trains all epochs and returns the loss of the last step."""
     loss = torch.tensor(float("nan"))
     for _ in range(options.epochs):
         with wattle.span("epoch"):
@@ -77,7 +77,7 @@ def main() -> None:
     if per_image is not None:
         estimated = " (estimated: no counter can be read here)" if measured.estimated else ""
         print(f"{step['mean_j']:.3f} J a step, {per_image:.4f} J an image{estimated}")
-    print(f"wattle report {options.output} tells the rest")
+    print(f"wattle report {options.output} shows more")
 
 
 if __name__ == "__main__":

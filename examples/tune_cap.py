@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Finds the power limit at which a training step costs least, and trains under it.
+"""Finds the most efficient power limit for a training step, and trains under this limit.
 
-    python3 examples/tune_cap.py                         # gpu-0, energy times time squared of a step
+    python3 examples/tune_cap.py                         # gpu-0; minimizes energy × time² of a step
     python3 examples/tune_cap.py gpus --objective slowdown=5 --seconds 10 --csv caps.csv --plot caps.png
 
 The work is a matrix product in PyTorch, on the GPU if there is one; replace it with your own step. Setting limits needs
-root, or a rule in the policy of the helper wattled (docs/helper.md); `wattle cap list` shows whether you may. The
-previous limit is restored at the end, whatever ends this program.
+root, or a rule in the policy of the helper wattled (docs/helper.md); `wattle cap list` shows whether you may set one. wattle
+restores the previous limit when this program ends, even if it is killed.
 """
 import argparse
 import sys
@@ -19,17 +19,17 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("device", nargs="?", default="gpu-0", help="gpu-0; gpu-0,gpu-1; gpus; package-0")
     parser.add_argument("--objective", default="ed2p", help="ed2p, edp, energy, slowdown=PERCENT")
-    parser.add_argument("--seconds", type=float, default=30, help="of measuring for each limit, at most")
-    parser.add_argument("--settle", type=float, help="seconds under a new limit first; default: until power is steady")
-    parser.add_argument("--caps", type=int, default=8, help="limits to try")
-    parser.add_argument("--steps", type=int, default=100, help="to train with the limit that was found")
+    parser.add_argument("--seconds", type=float, default=30, help="maximum measuring time for each limit")
+    parser.add_argument("--settle", type=float, help="seconds to wait after each change of the limit; default: until power is steady")
+    parser.add_argument("--caps", type=int, default=8, help="number of limits to try")
+    parser.add_argument("--steps", type=int, default=100, help="number of steps to train under the best limit")
     parser.add_argument("--csv", help="file for the table")
     parser.add_argument("--plot", help="file for a picture")
     return parser.parse_args()
 
 
 def make_step() -> Callable[[], None]:
-    """A step only starts its work on the GPU: wattle waits for it when it takes the time."""
+    """Returns a step that launches its GPU work asynchronously; wattle synchronizes at the ends of its windows."""
     import torch
     device = "cuda" if torch.cuda.is_available() else "cpu"
     size = 4096 if device == "cuda" else 256

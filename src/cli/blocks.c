@@ -165,7 +165,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_blocks = {
 	.name = "blocks",
 	.usage = "RUN | --tracking-file F --sub-tracking-file F [--format text|json] [-o FILE]",
-	.summary = "statistics per code block",
+	.summary = "print statistics per code block",
 	.details =
 		"RUN is a run file, or a span file that a program wrote without a recorder (WATTLE_SPANS). "
 		"For a span file energy is unknown.",

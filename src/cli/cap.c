@@ -9,7 +9,7 @@ static const struct command *const verbs[] = {&command_cap_list, &command_cap_ge
 const struct command command_cap = {
 	.name = "cap",
 	.usage = "list|get|set|reset|tune …",
-	.summary = "power limits of GPUs and CPU packages, and clock limits of NVIDIA GPUs",
+	.summary = "show and set power limits of GPUs and CPU packages, and clock limits of NVIDIA GPUs",
 	.details =
 		"DEVICE is a name from `wattle cap list` (gpu-0, package-0), or a GPU's UUID or a unique "
 		"prefix of it.\nGPUs are numbered as in `wattle sensors`.",

@@ -12,7 +12,7 @@
 
 // clang-format off
 const struct option cap_tune_option_table[CAP_TUNE_OPTIONS] = {
-	{"step", 0, "NAME", "name of the code block (a span or an NVTX range) of which each call is a\nstep; default: each whole run of CMD is a step", OPTION_TEXT, AT(step)},
+	{"step", 0, "NAME", "count each call of this code block (a span or an NVTX range) as a step;\ndefault: each whole run of CMD is a step", OPTION_TEXT, AT(step)},
 	{"metric", 0, "NAME", "count steps by this custom metric of the program; its values are added up", OPTION_TEXT, AT(metric)},
 	{"metric-total", 0, "NAME", "count steps by this custom metric, whose values are a running total", OPTION_TEXT, AT(metric_total)},
 	{"nvtx", 0, NULL, "capture the NVTX ranges of an unmodified program", OPTION_FLAG, AT(nvtx)},

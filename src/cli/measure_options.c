@@ -39,7 +39,7 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"pue", 0, "X", "power usage effectiveness: multiplies the carbon figure (default 1)", OPTION_NUMBER, AT(pue), .least = 1, .most = 10, .range = "a factor from 1 to 10"},
 	{"meta", 0, "KEY=VALUE", "metadata to store with the run (repeatable)", OPTION_LIST, AT(meta)},
 	{"label", 0, "TEXT", "label shown in reports", OPTION_TEXT, AT(label)},
-	{"step", 0, "NAME", "span name of which each call counts as a step", OPTION_TEXT, AT(step)},
+	{"step", 0, "NAME", "count each call of the span NAME as a step", OPTION_TEXT, AT(step)},
 	{"steps", 0, "N", "expected number of steps", OPTION_INTEGER, AT(steps), .least = 1, .most = 1e15, .range = "a number of steps, 1 or more"},
 	{"progress", 0, NULL, "show a progress line on standard error", OPTION_FLAG, AT(progress)},
 	{"span-cpu", 0, NULL, "also record the CPU time of each span's thread; this makes begin and end\nof a span about 10 times as expensive", OPTION_FLAG, AT(span_cpu)},

@@ -1,4 +1,4 @@
-/* wattle sensors: what this machine can measure, and how to enable the rest. */
+/* wattle sensors: the sensors of this machine, and how to enable the unavailable ones. */
 #include "cli/command.h"
 
 #include "base/util.h"
@@ -26,7 +26,7 @@ static const struct option options[] = {
 		OPTION_FLAG, .offset = offsetof(struct values, calibrate_idle)},
 	{"calibrate-gpu", 0, "INDEX",
 		"calibrate this GPU's power sensor against --wall-meter and store the\nfactor: CMD, which "
-		"loads the GPU, is started and ended four times, with\nidle phases between",
+		"loads the GPU, is started and ended four times, with\nidle phases between these runs",
 		OPTION_INTEGER, .offset = offsetof(struct values, calibrate_gpu), .least = 0, .most = 1023,
 		.range = "the index of a GPU, 0 or more"},
 	{"wall-meter", 0, "FILE",
@@ -128,7 +128,7 @@ const struct command command_sensors = {
 	.name = "sensors",
 	.usage =
 		"[--json | --capture DIR | --calibrate-idle [--seconds S] | --calibrate-gpu INDEX --wall-meter FILE -- CMD…]",
-	.summary = "show what this machine can measure, and how to enable the rest",
+	.summary = "show the sensors of this machine, and how to enable unavailable ones",
 	.details = "Lists all energy sensors: those that a run would use, those replaced by a better sensor, "
 		   "and those that\ncan't be read, with the reason and the command that enables them. For each "
 		   "counter it shows the measured\nupdate period and the resolution. The exit status is 0 if "

@@ -176,7 +176,7 @@ static const struct field report_fields[] = {
 	FIELD_SCHEMA("wattle-cap-tune/1"),
 	FIELD(R, device, NULL, "limited device; several: names separated by commas"),
 	FIELD_AS(R, "name", label, NULL, "model of the device"),
-	FIELD(R, what, NULL, "what is limited", .one_of = cap_kind_names),
+	FIELD(R, what, NULL, "limited quantity", .one_of = cap_kind_names),
 	FIELD_AS(R, "objective", result.goal, NULL, "quantity that is minimized", .one_of = tune_goal_names, .null_if = has_no_result),
 	FIELD_TEXT("objective_unit", objective_unit, NULL, "unit of the objective"),
 	FIELD_AS(R, "allowed_slowdown_percent", result.slowdown_percent, "%", "bound of the slowdown", .present = has_bound),

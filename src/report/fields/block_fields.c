@@ -188,7 +188,7 @@ static const struct field block_energy_fields[] = {
 #define BLOCK_ENERGY(member, column, RANKS, unit, title_, meaning) FIELD(B, member, unit, meaning, .title = title_),
 #define BLOCK_DERIVED(getter, unit, meaning) FIELD_NUMBER(#getter, getter, unit, meaning),
 #include "metric/blocks.def"
-	FIELD_TEXT("method", method, NULL, "how the energy was separated: interpolated linearly between two updates of the counter, or folded by least squares over many calls; null: no energy", .one_of = methods),
+	FIELD_TEXT("method", method, NULL, "method of separating the energy: linear interpolation between two updates of the counter, or least squares over many calls (folded); null: no energy", .one_of = methods),
 	FIELD(B, resolved, NULL, "whether the energy is larger than its error"),
 	FIELD_MAP("domains", &domain_field, name_count, domain_name, "energy by domain"),
 	FIELD_MAP("nodes", &node_domains_field, measured_nodes, measured_node_name, "energy by node and domain",
@@ -202,8 +202,8 @@ FIELD_ARRAY_OF(unit, struct block_finding, units, n_units)
 
 static const struct field unit_fields[] = {
 	FIELD(struct block_unit, name, NULL, "name of the metric that counts it"),
-	FIELD(struct block_unit, count, NULL, "how often it was reported"),
-	FIELD(struct block_unit, sum, NULL, "sum of what was reported"),
+	FIELD(struct block_unit, count, NULL, "number of reported values"),
+	FIELD(struct block_unit, sum, NULL, "sum of the reported values"),
 	FIELD(struct block_unit, j_per_unit, "J", "energy per unit; null: no unit of work, or no energy"),
 	FIELD(struct block_unit, error_j_per_unit, "J", "half of its 95 % interval"),
 };
