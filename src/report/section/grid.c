@@ -468,6 +468,8 @@ size_t grid_list(const struct grid *grid, const struct object_at *document, cons
 	for (size_t i = 0; i < rows.n; i++)
 		if (grid->is_shown == NULL || grid->is_shown(&rows.at[i]))
 			rows.at[rows.shown++] = rows.at[i];
+	if (rows.shown > 0 && style != NULL && grid->heading != NULL)
+		buf_printf(out, "\n  %s%s%s\n", style->title, grid->heading, style->off);
 	if (rows.shown > 0 && style != NULL)
 		grid_text(grid, &rows, out, style);
 	else if (rows.shown > 0)

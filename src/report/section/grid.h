@@ -49,6 +49,7 @@ struct grid {
 	const char *id; // of the page's table; NULL: none, for repeated tables
 	const struct column *columns;
 	size_t n_columns;
+	const char *heading; // grid_list, on a terminal: above the table; NULL: none
 	const struct object_type *more; // additional fields for this table only
 	// Writes attributes of a page's row, each after a blank.
 	void (*attributes)(struct buf *out, const struct object_at *row);
