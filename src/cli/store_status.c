@@ -86,7 +86,7 @@ static void print_text(const struct pg_status *status, const char *where, struct
 	label(out, "size");
 	human_bytes(out, value_to_double(status->bytes, 1));
 	buf_str(out, "\n\n");
-	grid_text_list(&tables_grid, &(struct object_at){.type = &store_status_type, .data = status}, "tables", out,
+	grid_list(&tables_grid, &(struct object_at){.type = &store_status_type, .data = status}, "tables", out,
 		style_for(false));
 }
 

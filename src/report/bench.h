@@ -40,6 +40,6 @@ struct bench_result {
 	struct bench_stability stability;
 };
 
-extern const struct object_type bench_type; // struct bench_result
+extern const struct object_type bench_type, bench_command_type; // struct bench_result, struct bench_command
 void bench_json(const struct bench_result *result, struct buf *out);
 void bench_text(const struct bench_result *result, struct buf *out, bool colour); // at most 80 columns

@@ -14,7 +14,7 @@ static const struct bench_result *result_of(const struct object_at *at)
 
 #define E struct bench_estimate
 static const struct field estimate_fields[] = {
-	FIELD(E, median, NULL, "median over the runs"),
+	FIELD(E, median, NULL, "median over the runs", .title = "median"),
 	FIELD(E, low, NULL, "lower end of its interval"),
 	FIELD(E, high, NULL, "upper end of its interval"),
 	FIELD(E, confidence, NULL, "confidence level of the interval: below 0.95 for fewer than 6 runs"),
@@ -78,24 +78,24 @@ static const struct field value_field = FIELD_NUMBER("value", value, NULL, "valu
 static const struct field values_field = FIELD_VALUES("values", &value_field, value_count, "a value for each run");
 
 #define C struct bench_command
-#define ESTIMATE(quantity, key, meaning)                                                                               \
-	FIELD_FOUND(key, &estimate_type, estimate, meaning, .offset = (quantity), .known = true)
+#define ESTIMATE(quantity, key, unit_, meaning, title_)                                                                \
+	FIELD_FOUND(key, &estimate_type, estimate, meaning, .offset = (quantity), .known = true, .unit = (unit_), .title = (title_))
 static const struct field command_fields[] = {
 	FIELD_AS(C, "command", text, NULL, "command as shell input"),
 	FIELD_VALUES("argv", &word_field, word_count, "arguments of the command"),
 	FIELD_INTEGER("runs", runs, NULL, "measured runs"),
 	FIELD_INTEGER("warmup", warmup, NULL, "warm-up runs"),
 	FIELD(C, failures, NULL, "runs that failed"),
-	ESTIMATE(BENCH_TIME, "time_s", "time in seconds"),
-	ESTIMATE(BENCH_ENERGY, "energy_j", "energy of the machine in joules"),
-	ESTIMATE(BENCH_POWER, "power_w", "power of the machine in watts"),
-	ESTIMATE(BENCH_TARGET_ENERGY, "target_energy_j", "energy attributed to the command in joules"),
+	ESTIMATE(BENCH_TIME, "time_s", "s", "time", "time"),
+	ESTIMATE(BENCH_ENERGY, "energy_j", "J", "energy of the machine", "energy"),
+	ESTIMATE(BENCH_POWER, "power_w", "W", "power of the machine", "power"),
+	ESTIMATE(BENCH_TARGET_ENERGY, "target_energy_j", "J", "energy attributed to the command", "its share"),
 	FIELD_AS(C, "energy_error_j", error_j, "J", "measurement error of the energy, without scatter: median over the runs"),
 	FIELD_MAP("values", &values_field, quantity_count, quantity_name, "values of the runs"),
 };
 #undef ESTIMATE
 #undef C
-static const struct object_type command_type = OBJECT_TYPE("command", "A measured command.", command_fields);
+const struct object_type bench_command_type = OBJECT_TYPE("command", "A measured command.", command_fields);
 
 /* ---- comparisons ---- */
 
@@ -167,7 +167,7 @@ static const struct field result_fields[] = {
 	FIELD(R, provenance, NULL, "provenance: measured, derived or estimated"),
 	FIELD(R, meter, NULL, "the sensors"),
 	FIELD_OBJECT(R, "settling", stability, &stability_type, "waits for the machine to cool down"),
-	FIELD_ITEMS(R, "commands", commands, findings.n_commands, &command_type, "the commands, in the order given"),
+	FIELD_ITEMS(R, "commands", commands, findings.n_commands, &bench_command_type, "the commands, in the order given"),
 	FIELD_ITEMS(R, "comparisons", findings.comparisons, findings.n_comparisons, &comparison_type, "pairs of commands by quantity"),
 };
 #undef R

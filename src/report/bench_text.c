@@ -2,7 +2,9 @@
 
 #include "base/util.h"
 #include "report/report.h"
-#include "report/table.h"
+#include "report/section/grid.h"
+
+#include <errno.h>
 
 enum { NOTE_INDENT = 2, COMMAND_INDENT = 6, CELL_CEILING = 4096 };
 
@@ -10,18 +12,6 @@ enum { NOTE_INDENT = 2, COMMAND_INDENT = 6, CELL_CEILING = 4096 };
 static const double DOUBTFUL = 0.25;
 // The interval of five runs has a confidence of 93.75 %.
 static const double NEARLY_95 = 0.93;
-
-struct quantity {
-	const char *title;
-	void (*print)(struct buf *out, double value);
-};
-
-static const struct quantity quantities[BENCH_QUANTITIES] = {
-	[BENCH_TIME] = {"time", human_time},
-	[BENCH_ENERGY] = {"energy", human_energy},
-	[BENCH_POWER] = {"power", human_power},
-	[BENCH_TARGET_ENERGY] = {"its share", human_energy},
-};
 
 /* ---- head ---- */
 
@@ -46,27 +36,47 @@ static void headline(const struct bench_result *result, struct buf *out, const s
 	buf_char(out, '\n');
 }
 
-/* ---- table ---- */
+/* ---- table: a row for each quantity of each command, an estimate in its bench_command ---- */
+
+static const struct bench_findings *findings_of(const struct object_at *row)
+{
+	return &((const struct bench_result *)object_document(row))->findings;
+}
+
+static const struct field *field_of(size_t quantity)
+{
+	const struct field *field = bench_command_type.fields;
+	while (strcmp(field->key, bench_quantity_names[quantity]) != 0)
+		field++;
+	return field;
+}
+
+static void quantity(struct buf *out, const struct object_at *row, bool is_page)
+{
+	buf_str(out, row->outer->index == 0 ? row->outer->field->title : "");
+}
+
+static void command(struct buf *out, const struct object_at *row, bool is_page)
+{
+	if (findings_of(row)->n_commands > 1)
+		buf_printf(out, "%zu", row->outer->index + 1);
+}
 
 // "801 … 823 ms", "0.998 s … 1.02 s": writes the unit once if both values share it.
-static void interval(struct buf *out, const struct bench_estimate *e, const struct quantity *quantity)
+static void interval(struct buf *out, const struct object_at *row, bool is_page)
 {
 	struct buf low, high;
-	if (isnan(e->low) || isnan(e->high)) {
-		buf_str(out, "n/a");
-		return;
-	}
 	buf_init(&low, CELL_CEILING);
 	buf_init(&high, CELL_CEILING);
-	quantity->print(&low, e->low);
-	quantity->print(&high, e->high);
-	const char *unit = low.failed == 0 ? strrchr(low.data, ' ') : NULL;
-	const char *other = high.failed == 0 ? strrchr(high.data, ' ') : NULL;
-	if (unit != NULL && other != NULL && strcmp(unit, other) == 0)
-		buf_add(out, low.data, (size_t)(unit - low.data));
-	else
-		buf_str(out, low.data != NULL ? low.data : "");
-	buf_printf(out, " … %s", high.data != NULL ? high.data : "");
+	bool is_there = row_print(&low, row, "low", is_page) && row_print(&high, row, "high", is_page);
+	const char *unit = is_there ? strrchr(low.data, ' ') : NULL, *other = is_there ? strrchr(high.data, ' ') : NULL;
+	if (is_there) {
+		bool is_same = unit != NULL && other != NULL && strcmp(unit, other) == 0;
+		buf_add(out, low.data, is_same ? (size_t)(unit - low.data) : low.size);
+		buf_printf(out, " … %s", high.data);
+	} else {
+		buf_str(out, "n/a");
+	}
 	buf_finish(&low);
 	buf_finish(&high);
 }
@@ -135,20 +145,12 @@ static bool is_known(const struct bench_findings *findings, size_t quantity)
 	return false;
 }
 
-static void row(struct table *table, const struct bench_findings *findings, size_t quantity, size_t c)
+static void against_first(struct buf *out, const struct object_at *row, bool is_page)
 {
-	const struct bench_estimate *e = &findings->estimates[c][quantity];
-	buf_str(table_cell(table, false), c == 0 ? quantities[quantity].title : "");
-	if (findings->n_commands > 1)
-		buf_printf(table_cell(table, false), "%zu", c + 1);
-	quantities[quantity].print(table_cell(table, false), e->median);
-	interval(table_cell(table, false), e, &quantities[quantity]);
-	if (findings->n_commands == 1)
-		return;
-	struct buf *cell = table_cell(table, false);
-	const struct bench_comparison *against_first = c > 0 ? find(findings, 0, c, quantity) : NULL;
-	if (against_first != NULL)
-		verdict(cell, against_first);
+	size_t c = row->outer->index;
+	const struct bench_comparison *found = c > 0 ? find(findings_of(row), 0, c, row->index) : NULL;
+	if (found != NULL)
+		verdict(out, found);
 }
 
 // NaN for a single run, which has no interval.
@@ -167,48 +169,69 @@ static const char *interval_title(double confidence)
 	return confidence >= NEARLY_95 ? "94 % interval" : "interval"; // "94 %" for five runs; a note covers fewer runs
 }
 
-static void estimates(const struct bench_findings *findings, struct buf *out, const struct style *style)
+static void estimates(const struct object_at *document, struct buf *out, const struct style *style)
 {
-	bool several = findings->n_commands > 1;
-	struct table_column columns[5] = {{.title = ""}};
-	size_t n = 1;
-	if (several)
-		columns[n++] = (struct table_column){.title = "", .right = true};
-	columns[n++] = (struct table_column){.title = "median", .right = true};
-	columns[n++] = (struct table_column){
-		.title = interval_title(min_confidence(findings)),
-		.right = true,
+	const struct bench_findings *findings = findings_of(document);
+	const struct column columns[] = {
+		{NULL, "", COLUMN_NAME, .write = quantity},
+		{NULL, "", .write = command, .is_optional = true},
+		{"median"},
+		{NULL, interval_title(min_confidence(findings)), .write = interval},
+		{NULL, "against 1", COLUMN_TEXT, .write = against_first, .is_optional = true},
 	};
-	if (several)
-		columns[n++] = (struct table_column){.title = "against 1"};
-	struct table table;
-	table_init(&table, columns, n);
-	for (size_t q = 0; q < BENCH_QUANTITIES; q++)
-		for (size_t c = 0; c < findings->n_commands && (q != BENCH_TARGET_ENERGY || is_known(findings, q)); c++)
-			row(&table, findings, q, c);
-	table_print(&table, out, style);
-	table_finish(&table);
+	const struct grid grid = GRID(NULL, columns);
+	const size_t n = findings->n_commands * BENCH_QUANTITIES;
+	struct object_at *commands = calloc_array(2 * n, sizeof(*commands));
+	struct rows rows = {.at = commands + n};
+	for (size_t i = 0; commands != NULL && i < n; i++) {
+		size_t q = i / findings->n_commands, c = i % findings->n_commands;
+		const struct field *field = field_of(q);
+		commands[i] = (struct object_at){&bench_command_type, NULL, document, c, field};
+		if (q != BENCH_TARGET_ENERGY || is_known(findings, q))
+			rows.at[rows.n++] = (struct object_at){field->object, field_object(field, &commands[i]),
+				&commands[i], q, NULL};
+	}
+	rows.shown = rows.n;
+	if (commands != NULL)
+		grid_text(&grid, &rows, out, style);
+	else
+		out->failed = -ENOMEM;
+	free(commands);
 }
 
-// With --compare all: the pairs not in the table above.
-static void other_pairs(const struct bench_findings *findings, struct buf *out, const struct style *style)
+/* ---- table of the other pairs, with --compare all ---- */
+
+static const struct bench_comparison *comparison_of(const struct object_at *row)
 {
-	static const struct table_column columns[] = {{.title = "pair"}, {.title = ""}, {.title = ""}};
-	struct table table;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < findings->n_comparisons; i++) {
-		const struct bench_comparison *c = &findings->comparisons[i];
-		if (c->a == 0)
-			continue;
-		buf_printf(table_cell(&table, false), "%zu against %zu", c->b + 1, c->a + 1);
-		buf_str(table_cell(&table, false), quantities[c->quantity].title);
-		verdict(table_cell(&table, false), c);
-	}
-	if (table.n_cells > 0)
-		buf_char(out, '\n');
-	table_print(&table, out, style);
-	table_finish(&table);
+	return row->data;
 }
+
+static bool is_other_pair(const struct object_at *row)
+{
+	return comparison_of(row)->a != 0;
+}
+
+static void pair(struct buf *out, const struct object_at *row, bool is_page)
+{
+	buf_printf(out, "%zu against %zu", comparison_of(row)->b + 1, comparison_of(row)->a + 1);
+}
+
+static void pair_quantity(struct buf *out, const struct object_at *row, bool is_page)
+{
+	buf_str(out, field_of(comparison_of(row)->quantity)->title);
+}
+
+static void pair_verdict(struct buf *out, const struct object_at *row, bool is_page)
+{
+	verdict(out, comparison_of(row));
+}
+
+static const struct column pair_columns[] = {
+	{NULL, "pair", COLUMN_NAME, .write = pair},
+	{NULL, "", COLUMN_TEXT, .write = pair_quantity},
+	{NULL, "", COLUMN_TEXT, .write = pair_verdict},
+};
+static const struct grid pairs_grid = GRID(NULL, pair_columns, .heading = "Other pairs", .is_shown = is_other_pair);
 
 /* ---- notes ---- */
 
@@ -332,11 +355,11 @@ void bench_text(const struct bench_result *result, struct buf *out, bool colour)
 {
 	static void (*const notes[])(const struct bench_result *result, struct buf *text) = {note_end, note_failures,
 		note_confidence, note_effect, note_energy, note_stability};
+	const struct object_at document = {.type = &bench_type, .data = result};
 	const struct style *style = style_for(colour);
 	headline(result, out, style);
-	estimates(&result->findings, out, style);
-	if (result->all_pairs)
-		other_pairs(&result->findings, out, style);
+	estimates(&document, out, style);
+	grid_list(&pairs_grid, &document, "comparisons", out, style);
 	buf_char(out, '\n');
 	struct buf text;
 	buf_init(&text, CELL_CEILING);

@@ -5,11 +5,6 @@
 
 // clang-format off
 
-struct cap_list {
-	const struct cap_row *rows;
-	size_t n;
-};
-
 static const struct cap_row *row_of(const struct object_at *at)
 {
 	return at->data;
@@ -36,7 +31,7 @@ static const void *clocks(const struct object_at *at, size_t i)
 
 #define D struct cap_device
 static const struct field name_fields[] = {
-	FIELD_AS(D, "device", name, NULL, "name of the device", .known = true),
+	FIELD_AS(D, "device", name, NULL, "name of the device", .known = true, .title = "device"),
 	FIELD_AS(D, "name", label, NULL, "model of the device", .known = true),
 	FIELD(D, id, NULL, "id of the device, stable across reboots"),
 };
@@ -53,8 +48,8 @@ static const struct field rights_fields[] = {
 static const struct object_type rights_type = OBJECT_TYPE("cap_rights", "Whether a limit can be changed.", rights_fields);
 
 static const struct field power_fields[] = {
-	FIELD_AS(D, "current_w", current, "W", "power limit in force"),
-	FIELD_AS(D, "default_w", default_, "W", "default limit of the device"),
+	FIELD_AS(D, "current_w", current, "W", "power limit in force", .title = "limit"),
+	FIELD_AS(D, "default_w", default_, "W", "default limit of the device", .title = "default"),
 	FIELD_AS(D, "min_w", min, "W", "lowest limit"),
 	FIELD_AS(D, "max_w", max, "W", "highest limit"),
 	FIELD_AS(D, "enforced_w", enforced, "W", "limit in effect after all limiters"),

@@ -1,13 +1,13 @@
 #include "report/cap_report.h"
 
 #include "base/util.h"
-#include "report/table.h"
+#include "report/section/grid.h"
 
-// Uses the resolution of device registers: "650", "321.5"; "-": unknown.
+// Uses the resolution of device registers: "650", "321.5".
 static void add_number(struct buf *out, double value)
 {
 	if (isnan(value))
-		buf_char(out, '-');
+		buf_str(out, "n/a");
 	else
 		buf_double(out, round(value * 1000) / 1000);
 }
@@ -22,7 +22,7 @@ static void add_value(struct buf *out, double value, const char *unit)
 static void add_range(struct buf *out, const struct cap_device *device)
 {
 	if (device == NULL || (isnan(device->min) && isnan(device->max))) {
-		buf_char(out, '-');
+		buf_str(out, "n/a");
 		return;
 	}
 	add_number(out, device->min);
@@ -37,20 +37,35 @@ static const struct cap_device *named(const struct cap_row *row)
 
 /* ---- the list ---- */
 
-static const struct table_column columns[] = {{"device"}, {"limit", .right = true}, {"default", .right = true},
-	{"range"}, {"clocks"}, {"", .middle = true}};
-
-static void add_row(const struct cap_row *row, struct table *table)
+static void watts(struct buf *out, double value)
 {
-	const struct cap_device *power = row->power;
-	bool faint = !named(row)->settable;
-	buf_str(table_cell(table, faint), named(row)->name);
-	add_value(table_cell(table, faint), power != NULL ? power->current : (double)NAN, "W");
-	add_value(table_cell(table, faint), power != NULL ? power->default_ : (double)NAN, "W");
-	add_range(table_cell(table, faint), power);
-	add_range(table_cell(table, faint), row->clocks);
-	text_add_printable(table_cell(table, faint), named(row)->label, strlen(named(row)->label));
+	add_value(out, value, "W");
 }
+
+static void power_range(struct buf *out, const struct object_at *row, bool is_page)
+{
+	add_range(out, ((const struct cap_row *)row->data)->power);
+}
+
+static void clock_range(struct buf *out, const struct object_at *row, bool is_page)
+{
+	add_range(out, ((const struct cap_row *)row->data)->clocks);
+}
+
+static bool is_faint(const struct object_at *row)
+{
+	return !named(row->data)->settable;
+}
+
+static const struct column columns[] = {
+	{"device", .kind = COLUMN_NAME},
+	{"current_w", .print = watts},
+	{"default_w", .print = watts},
+	{NULL, "range", COLUMN_TEXT, .write = power_range},
+	{NULL, "clocks", COLUMN_TEXT, .write = clock_range},
+	{"name", "", COLUMN_TEXT, .is_middle = true},
+};
+static const struct grid devices_grid = GRID(NULL, columns, .is_faint = is_faint);
 
 static void add_holder(const struct cap_device *device, const char *what, struct buf *out)
 {
@@ -125,13 +140,8 @@ static void add_absent(const char *absent, size_t n, struct buf *out)
 
 void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, bool colour, struct buf *out)
 {
-	struct table table;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < n; i++)
-		add_row(&rows[i], &table);
-	if (n > 0)
-		table_print(&table, out, style_for(colour));
-	table_finish(&table);
+	const struct object_at document = {.type = &cap_list_type, .data = &(struct cap_list){rows, n}};
+	grid_list(&devices_grid, &document, NULL, out, style_for(colour));
 	for (size_t i = 0; i < n; i++) {
 		add_persistent(rows[i].power, "", out);
 		add_persistent(rows[i].clocks, "'s clocks", out);

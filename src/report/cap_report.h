@@ -67,9 +67,14 @@ struct cap_row {
 	const struct cap_device *power, *clocks; // either may be NULL
 };
 
+struct cap_list {
+	const struct cap_row *rows;
+	size_t n;
+};
+
 // absent: cap_devices::absent.
 void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, bool colour, struct buf *out);
-extern const struct object_type cap_list_type, cap_row_type; // cap_row_type: struct cap_row
+extern const struct object_type cap_list_type, cap_row_type; // struct cap_list, struct cap_row
 void cap_list_json(const struct cap_row *rows, size_t n, struct buf *out);
 // All details of one device.
 void cap_get_text(const struct cap_row *row, struct buf *out);

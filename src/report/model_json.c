@@ -42,7 +42,7 @@ static bool is_unknown(const struct object_at *at)
 static const struct field layer_fields[] = {
 	FIELD(L, name, NULL, "name of the node; caller/node inside functions and subgraphs"),
 	FIELD(L, type, NULL, "operator"),
-	FIELD(L, parameters, NULL, "parameters"),
+	FIELD(L, parameters, NULL, "parameters", .title = "parameters"),
 	FIELD(L, multiply_adds, NULL, "multiply-adds with a weight"),
 	FIELD(L, other_multiply_adds, NULL, "multiply-adds of two values that depend on the input"),
 	SHAPE("output_shape", L, output, "dimensions of the first output; null: unknown"),

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "report/report.h"
-#include "report/table.h"
+#include "report/section/grid.h"
 
 #include <stdio.h>
 
@@ -86,34 +86,57 @@ static void input_lines(const struct page *page, const struct model_figures *f)
 	}
 }
 
-static bool is_shown(const struct model_layer *layer)
+static const struct model_layer *layer_of(const struct object_at *row)
 {
+	return row->data;
+}
+
+static bool is_shown(const struct object_at *row)
+{
+	const struct model_layer *layer = layer_of(row);
 	return layer->parameters != 0 || layer->multiply_adds != 0 || layer->other_multiply_adds != 0;
 }
 
+// Whether all its multiply-adds are of activations with activations.
+static bool is_between(const struct model_layer *layer)
+{
+	return layer->multiply_adds == 0 && layer->other_multiply_adds != 0;
+}
+
+static void type(struct buf *out, const struct object_at *row, bool is_page)
+{
+	buf_printf(out, "%s%s", layer_of(row)->type, is_between(layer_of(row)) ? " *" : "");
+}
+
+static void output(struct buf *out, const struct object_at *row, bool is_page)
+{
+	add_shape(out, &layer_of(row)->output);
+}
+
+static void grouped(struct buf *out, double value)
+{
+	add_grouped(out, (int64_t)value);
+}
+
+static void multiply_adds(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct model_layer *layer = layer_of(row);
+	add_count(out, is_between(layer) ? layer->other_multiply_adds : layer->multiply_adds);
+}
+
+static const struct column layer_columns[] = {
+	{"name", "", COLUMN_NAME, .is_middle = true},
+	{NULL, "", COLUMN_TEXT, .write = type, .is_middle = true},
+	{NULL, "output", .write = output},
+	{"parameters", .print = grouped},
+	{NULL, "multiply-adds", .write = multiply_adds},
+};
+static const struct grid layer_grid = GRID(NULL, layer_columns, .heading = "Layers", .is_shown = is_shown);
+
 static void layer_table(const struct page *page, const struct model_figures *f)
 {
-	static const struct table_column columns[] = {{"", .middle = true}, {"", .middle = true}, {"output", true},
-		{"parameters", true}, {"multiply-adds", true}};
-	struct table table;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < f->n_layers; i++) {
-		const struct model_layer *layer = &f->layers[i];
-		if (!is_shown(layer))
-			continue;
-		bool between = layer->multiply_adds == 0 && layer->other_multiply_adds != 0;
-		buf_str(table_cell(&table, false), layer->name);
-		struct buf *type = table_cell(&table, false);
-		buf_str(type, layer->type);
-		buf_str(type, between ? " *" : "");
-		add_shape(table_cell(&table, false), &layer->output);
-		add_count(table_cell(&table, false), layer->parameters);
-		add_count(table_cell(&table, false), between ? layer->other_multiply_adds : layer->multiply_adds);
-	}
-	if (table.n_cells > 0)
-		buf_printf(page->out, "\n  %sLayers%s\n", page->style->title, page->style->off);
-	table_print(&table, page->out, page->style);
-	table_finish(&table);
+	const struct object_at document = {.type = &model_type, .data = f};
+	grid_list(&layer_grid, &document, "layers", page->out, page->style);
 	if (f->known_other_multiply_adds != 0 || !value_ok(f->other_multiply_adds))
 		buf_str(page->out, "  * of activations with activations; not in the sum for weights\n");
 }

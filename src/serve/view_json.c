@@ -47,11 +47,11 @@ static const struct field domain_fields[] = {
 	FIELD(D, source, NULL, "sensor that is read", .known = true),
 	OF_SENSOR("provenance", provenance, "provenance: measured, derived or estimated", .one_of = provenance_names),
 	FIELD(D, in_total, NULL, "whether this domain is part of total_w and total_j"),
-	FIELD(D, power_w, "W", "power since the previous sample; for counters, between two updates"),
-	FIELD_AS(D, "energy_j", energy_uj, "J", "energy since the server started counting", .scale = 1e-6),
-	FIELD(D, cap_w, "W", "power limit in force"),
-	FIELD_NUMBER("target_w", domain_target_w, "W", "power attributed to the watched program; null: none is watched"),
-#define DEVICE_LIVE(id, member, unit, format, tag, title, meaning) FIELD(D, member, unit, meaning),
+	FIELD(D, power_w, "W", "power since the previous sample; for counters, between two updates", .title = "Power"),
+	FIELD_AS(D, "energy_j", energy_uj, "J", "energy since the server started counting", .scale = 1e-6, .title = "Energy"),
+	FIELD(D, cap_w, "W", "power limit in force", .title = "Limit"),
+	FIELD_NUMBER("target_w", domain_target_w, "W", "power attributed to the watched program; null: none is watched", .title = "Target"),
+#define DEVICE_LIVE(id, member, unit, format, tag, title_, meaning) FIELD(D, member, unit, meaning, .title = (title_)),
 #include "metric/metrics.def"
 	FIELD(D, memory_total_bytes, "bytes", "memory"),
 	FIELD_TEXT("throttling", throttling, NULL, "reasons why clocks are throttled; empty: none"),
@@ -89,7 +89,7 @@ static const char *state(const struct object_at *at, struct buf *scratch)
 
 #define P struct monitor_process
 static const struct field process_fields[] = {
-	FIELD(P, pid, NULL, "process id"),
+	FIELD(P, pid, NULL, "process id", .title = "PID"),
 	FIELD(P, ppid, NULL, "process id of the parent"),
 	FIELD_INTEGER("uid", uid, NULL, "user id"),
 	FIELD(P, command, NULL, "command line, at most 255 bytes (… if truncated), or program name", .known = true),
@@ -97,17 +97,17 @@ static const struct field process_fields[] = {
 	FIELD(P, is_target, NULL, "whether it belongs to the watched program"),
 	FIELD_AS(P, "is_wattle", is_own, NULL, "whether it is this server"),
 	FIELD_AS(P, "has_ended", is_gone, NULL, "whether it ended since the previous sample"),
-	FIELD(P, power_w, "W", "power attributed to it"),
+	FIELD(P, power_w, "W", "power attributed to it", .title = "Power"),
 	FIELD(P, cpu_w, "W", "power of CPU packages attributed to it"),
 	FIELD(P, dram_w, "W", "power of DRAM attributed to it"),
 	FIELD(P, gpu_w, "W", "power of GPUs attributed to it"),
-	FIELD(P, energy_j, "J", "energy attributed to it since it was first seen"),
-	FIELD(P, cpu_cores, NULL, "mean number of cores that it keeps busy"),
+	FIELD(P, energy_j, "J", "energy attributed to it since it was first seen", .title = "Energy"),
+	FIELD(P, cpu_cores, NULL, "mean number of cores that it keeps busy", .title = "CPU"),
 	FIELD_AS(P, "cpu_s", cpu_ns, "s", "CPU time since it started", .scale = 1e-9),
-	FIELD(P, rss_bytes, "bytes", "resident memory"),
-	FIELD(P, threads, NULL, "threads"),
-	FIELD(P, gpu_percent, "%", "GPU utilization; 100 is one busy GPU"),
-	FIELD(P, gpu_memory_bytes, "bytes", "memory on GPUs"),
+	FIELD(P, rss_bytes, "bytes", "resident memory", .title = "Memory"),
+	FIELD(P, threads, NULL, "threads", .title = "Threads"),
+	FIELD(P, gpu_percent, "%", "GPU utilization; 100 is one busy GPU", .title = "GPU"),
+	FIELD(P, gpu_memory_bytes, "bytes", "memory on GPUs", .title = "GPU memory"),
 };
 #undef P
 static const struct object_type process_type = OBJECT_TYPE("now_process", "Current figures of a process.", process_fields);

@@ -134,10 +134,10 @@ void cap_tune_table(const struct cap_tune_report *report, struct buf *out, const
 		{"windows", "windows"},
 		{.write = state, .kind = COLUMN_TEXT, .only = ON_TEXT},
 	};
-	const struct grid grid = GRID(NULL, columns, .attributes = attributes, .is_faint = is_faint);
+	const struct grid grid = GRID(NULL, columns, .attributes = attributes, .is_faint = is_faint, .is_fixed = true);
 	const struct object_at document = {.type = &cap_tune_type, .data = report};
 	const struct tune_limit_result chosen = expected(report);
-	struct rows rows = {.at = calloc_array(result->n_limits + 1, sizeof(*rows.at)), .is_fixed = true};
+	struct rows rows = {.at = calloc_array(result->n_limits + 1, sizeof(*rows.at))};
 	bool is_there = rows.at == NULL; // no table without memory
 	for (size_t i = 0; i < result->n_limits && !is_there; i++)
 		is_there = cap_tune_is_chosen(report, result->limits[i].limit);

@@ -250,7 +250,7 @@ static bool has_any(const struct grid *grid, const struct column *column, const 
 		double number = column->key != NULL ? row_number(&rows->at[i], grid->more, column->key) : 0;
 		if (column->key == NULL)
 			column->write(&text, &rows->at[i], is_page);
-		found = text.size > 0 || (isfinite(number) && number != 0);
+		found = text.size > 0 || (isfinite(number) && (number != 0 || column->keeps_zero));
 	}
 	buf_finish(&text);
 	return found;
@@ -363,23 +363,6 @@ void grid_text(const struct grid *grid, const struct rows *rows, struct buf *out
 	table_finish(&table);
 }
 
-size_t grid_text_list(const struct grid *grid, const struct object_at *document, const char *list, struct buf *out,
-	const struct style *style)
-{
-	struct arena *arena = arena_new();
-	struct rows rows = {0};
-	if (arena == NULL || rows_of(document, list, arena, &rows) < 0)
-		out->failed = -ENOMEM;
-	rows.shown = 0;
-	for (size_t i = 0; i < rows.n; i++)
-		if (grid->is_shown == NULL || grid->is_shown(&rows.at[i]))
-			rows.at[rows.shown++] = rows.at[i];
-	if (rows.shown > 0)
-		grid_text(grid, &rows, out, style);
-	arena_free(arena);
-	return rows.shown;
-}
-
 /* ---- page output ---- */
 
 static void page_text(const struct grid *grid, const struct column *column, const struct object_at *row,
@@ -460,7 +443,7 @@ void grid_page(const struct grid *grid, const struct rows *rows, struct buf *out
 		any_sorted |= is_sorted;
 	}
 	const struct part part = {.out = out};
-	part_table_begin(&part, grid->id, NULL, heads, n, !rows->is_fixed && rows->n > 1);
+	part_table_begin(&part, grid->id, NULL, heads, n, !grid->is_fixed && rows->n > 1);
 	for (size_t i = 0; i < rows->shown; i++)
 		page_row(grid, columns, n, &rows->at[i], out);
 	if (rows->foot != NULL) {
@@ -470,4 +453,27 @@ void grid_page(const struct grid *grid, const struct rows *rows, struct buf *out
 		buf_str(out, "</tr></tfoot>\n");
 	}
 	part_table_end(&part);
+}
+
+/* ---- either ---- */
+
+size_t grid_list(const struct grid *grid, const struct object_at *document, const char *list, struct buf *out,
+	const struct style *style)
+{
+	struct arena *arena = arena_new();
+	struct rows rows = {0};
+	if (arena == NULL || rows_of(document, list, arena, &rows) < 0)
+		out->failed = -ENOMEM;
+	rows.shown = 0;
+	for (size_t i = 0; i < rows.n; i++)
+		if (grid->is_shown == NULL || grid->is_shown(&rows.at[i]))
+			rows.at[rows.shown++] = rows.at[i];
+	if (rows.shown > 0 && style != NULL && grid->heading != NULL)
+		buf_printf(out, "\n  %s%s%s\n", style->title, grid->heading, style->off);
+	if (rows.shown > 0 && style != NULL)
+		grid_text(grid, &rows, out, style);
+	else if (rows.shown > 0)
+		grid_page(grid, &rows, out);
+	arena_free(arena);
+	return rows.shown;
 }

@@ -37,7 +37,8 @@ struct column {
 	void (*print)(struct buf *out, double value); // NULL: by unit
 	// Writes the whole cell, plain text on a terminal, HTML on a page; rows still sort by `key`, if set.
 	void (*write)(struct buf *out, const struct object_at *row, bool is_page);
-	bool is_optional; // omitted if no row has a value
+	bool is_optional; // omitted if no row has a value, or all have 0
+	bool keeps_zero;  // is_optional: 0 counts as a value
 	bool is_middle;   // a long text is truncated in the middle
 	size_t width;     // maximum columns on a terminal; 0: unlimited within the table
 	bool has_bar;     // on a page: a share with a small bar
@@ -48,11 +49,13 @@ struct grid {
 	const char *id; // of the page's table; NULL: none, for repeated tables
 	const struct column *columns;
 	size_t n_columns;
+	const char *heading; // grid_list, on a terminal: above the table; NULL: none
 	const struct object_type *more; // additional fields for this table only
 	// Writes attributes of a page's row, each after a blank.
 	void (*attributes)(struct buf *out, const struct object_at *row);
 	bool (*is_faint)(const struct object_at *row);
-	bool (*is_shown)(const struct object_at *row); // row filter of grid_text_list; NULL: all
+	bool (*is_shown)(const struct object_at *row); // row filter of grid_list; NULL: all
+	bool is_fixed;                                 // not sortable on the page
 };
 #define GRID(id_, columns_, ...)                                                                                       \
 	{                                                                                                              \
@@ -63,7 +66,6 @@ struct rows {
 	struct object_at *at; // allocated in an arena
 	size_t n, shown;      // shown: number of rows to print
 	const struct object_at *foot; // an additional last row; NULL: none
-	bool is_fixed;   // not sortable on the page
 	unsigned int of; // OF_RUN or OF_JOB: omits columns of the other; 0: all columns
 };
 
@@ -83,8 +85,8 @@ void row_write_key(struct buf *out, const struct object_at *row, bool is_page);
 bool row_print(struct buf *out, const struct object_at *row, const char *key, bool is_page);
 
 void grid_text(const struct grid *grid, const struct rows *rows, struct buf *out, const struct style *style);
-// Prints the shown rows of a list (as in rows_of) and returns their number.
-size_t grid_text_list(const struct grid *grid, const struct object_at *document, const char *list, struct buf *out,
+// Prints the shown rows of a list (as in rows_of) and returns their number. style NULL: page.
+size_t grid_list(const struct grid *grid, const struct object_at *document, const char *list, struct buf *out,
 	const struct style *style);
 void grid_page(const struct grid *grid, const struct rows *rows, struct buf *out);
 // Whether a printed row has an unresolved figure. on: ON_TEXT or ON_PAGE.

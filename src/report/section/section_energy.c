@@ -120,16 +120,17 @@ static void tree_row(void *data, const struct domain_finding *domain, int depth)
 void section_domains(const struct part *part)
 {
 	struct rows rows = part_rows(part, "energy.domains"), other = part_rows(part, "energy.domains");
+	struct grid grid = domain_grid;
 	bool any_beside = false;
 	if (rows.n == 0 || other.n == 0)
 		return;
 	if (part->job == NULL) { // domains are below the domain that contains them
 		rows.n = 0;
-		rows.is_fixed = true;
+		grid.is_fixed = true;
 		domain_tree(part->f, tree_row, &(struct tree){part->f, &rows, other.at});
 	}
 	section_begin(part, "domains", title_of_section(SECTION_DOMAINS));
-	part_grid(part, &domain_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PRINT_DOMAINS});
+	part_grid(part, &grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PRINT_DOMAINS});
 	for (size_t i = 0; i < rows.n; i++)
 		any_beside |= is_beside(&rows.at[i]);
 	if (any_beside)

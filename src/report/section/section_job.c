@@ -202,13 +202,13 @@ static const struct column balance_columns[] = {
 	{NULL, "rank of max", COLUMN_TEXT, ON_PAGE, .write = most_of_all},
 	{NULL, "by rank, from 0", COLUMN_TEXT, ON_PAGE, .write = strip},
 };
-static const struct grid balance_grid = GRID("balance-table", balance_columns);
+static const struct grid balance_grid = GRID("balance-table", balance_columns, .is_fixed = true);
 
 static struct rows spreads(const struct part *part)
 {
 	const struct object_at document = {&job_report_type, part->document, NULL, 0, NULL};
 	const size_t n = imbalance_type.n_fields;
-	struct rows rows = {.at = arena_alloc(part->document->arena, n, sizeof(*rows.at)), .is_fixed = true};
+	struct rows rows = {.at = arena_alloc(part->document->arena, n, sizeof(*rows.at))};
 	struct object_at *around = arena_alloc(part->document->arena, n + 1, sizeof(*around));
 	if (rows.at == NULL || around == NULL) {
 		part->out->failed = -ENOMEM;

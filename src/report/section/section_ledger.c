@@ -200,14 +200,14 @@ static const struct column owned_columns[] = {
 	{"share_percent", .only = ON_PAGE, .write = share},
 	{NULL, "", COLUMN_TEXT, ON_TEXT, .write = text_bar},
 };
-static const struct grid owned_grid = GRID("ledger-table", owned_columns);
+static const struct grid owned_grid = GRID("ledger-table", owned_columns, .is_fixed = true);
 
 void section_ledger(const struct part *part)
 {
 	const struct findings *f = part->f;
 	struct owned owned[OWNERS];
 	struct object_at at[OWNERS];
-	struct rows rows = {.at = at, .n = OWNERS, .is_fixed = true};
+	struct rows rows = {.at = at, .n = OWNERS};
 	if (!(f->total_j > 0))
 		return;
 	for (size_t i = 0; i < OWNERS; i++) {

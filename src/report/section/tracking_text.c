@@ -54,7 +54,7 @@ static const struct grid metrics_grid = GRID(NULL, metric_columns, .is_shown = i
 
 static void metrics_table(const struct page *page, const struct object_at *object, const char *key)
 {
-	if (grid_text_list(&metrics_grid, object, key, page->out, page->style) == 0)
+	if (grid_list(&metrics_grid, object, key, page->out, page->style) == 0)
 		buf_printf(page->out, "  %sall values are 0%s\n", page->style->faint,
 			page->style->off);
 }
@@ -82,7 +82,7 @@ void tracking_blocks_text(const struct tracking_findings *findings, struct buf *
 	const struct page page = {out, style_for(colour), findings->table};
 	const struct object_at document = {.type = &tracking_type, .data = findings};
 	title(&page, "Code blocks");
-	grid_text_list(&calls_grid, &document, "code_block_results", out, page.style);
+	grid_list(&calls_grid, &document, "code_block_results", out, page.style);
 	if (page.table == NULL)
 		return;
 	units_line(&page);
