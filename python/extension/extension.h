@@ -33,6 +33,7 @@ int add_run(PyObject *module);
 int add_files(PyObject *module);
 int add_gpus(PyObject *module);
 int add_cap(PyObject *module);
+int add_carbon(PyObject *module);
 int add_sub_tracking(PyObject *module);
 
 /* ---- errors.c ---- */
