@@ -23,7 +23,7 @@ static PyObject *block_columns(void)
 
 static int add_constant(PyObject *module, const char *name, PyObject *value)
 {
-	int r = value != NULL ? PyModule_AddObjectRef(module, name, value) : -1;
+	int r = value != NULL ? module_add(module, name, value) : -1;
 	Py_XDECREF(value);
 	return r;
 }

@@ -10,7 +10,7 @@ import numbers
 import os
 import threading
 import weakref
-from typing import Any, Callable, Collection, Optional, Self, Sequence, TypeVar, Union
+from typing import Any, Callable, Collection, Optional, Sequence, TypeVar, Union
 
 from . import _ranges, _show, _wattle, carbon
 from .resource_usage import (ComputeTime, CPUUtilization, Energy, GPUUtilization, MaxGPURAM, MaxRAM,
@@ -20,6 +20,7 @@ from .window import Window, Windows
 
 PathLike = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound="Tracker")
 
 _log = logging.getLogger(__name__)
 _logged: set[str] = set()  # warnings of recorders that have been logged
@@ -180,7 +181,7 @@ class Tracker:
                 self._warn(warning, self._warning_level)
         self._remove_backup()
 
-    def __enter__(self) -> Self:
+    def __enter__(self: T) -> T:
         self.start()
         return self
 
