@@ -7,7 +7,7 @@ PYTHON = /usr/bin/python3
 MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
 SETUP = meson setup $(if $(MULTIARCH),-Dlibdir=lib/$(MULTIARCH))
 
-.PHONY: all demo test test-build test-frameworks check bench install uninstall clean format tidy packages-build packages-test
+.PHONY: all demo test test-build test-frameworks check bench install uninstall wheel clean format tidy packages-build packages-test
 
 all: packages-build
 	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)
@@ -55,6 +55,10 @@ install: all
 uninstall:
 	@$(PYTHON) tools/install.py --uninstall "$(or $(and $(PREFIX),$(abspath $(PREFIX))),$(shell [ -f $(BUILD)/build.ninja ] && \
 		$(PYTHON) tools/install.py --prefix-of $(BUILD)),/usr/local)" "$(DESTDIR)"
+
+# dist/wattle-….whl, which needs nothing but Python and glibc; checked by auditwheel, twine and tests/python/wheel.py.
+wheel: packages-build
+	@$(PYTHON) tools/make-wheel.py . $(BUILD)/wheel dist
 
 clean:
 	rm -rf $(BUILD)

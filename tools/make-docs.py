@@ -5,7 +5,8 @@ usage: make-docs.py [--check] SOURCE BUILD
 
 A table is between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of openmetrics.def
 (with those of metrics.def and blocks.def), `metrics` and a scope of metrics.def, `keys` and a JSON document whose schema is in BUILD
-(`cap-tune`; `blocks/block`: a definition in it), or `deprecated names`: of commands, options, JSON keys and Python. --check prints TAP and writes nothing.
+(`cap-tune`; `blocks/block`: a definition in it), `deprecated names`: of commands, options, JSON keys and Python, or `carbon regions`.
+--check prints TAP and writes nothing.
 """
 import json
 import pathlib
@@ -117,8 +118,14 @@ def deprecated(source, build, _):
     return table(["deprecated name", "use", "since"], rows)
 
 
+def carbon(source, *_):
+    found = re.findall(r'^CARBON_REGION\("(\w+)", "(\w+)", "(.*)", (.*), (\d+)\)', (source / "src/metric/carbon.def").read_text(), re.M)
+    return table(["country", "codes", "g CO2e/kWh", "year"],
+                 [[name, f"`{code}`, `{code3}`", g_per_kwh, year] for code, code3, name, g_per_kwh, year in found])
+
+
 def made(source, build, page):
-    makers = {"families": families, "metrics": metrics, "keys": keys, "deprecated": deprecated}
+    makers = {"families": families, "metrics": metrics, "keys": keys, "deprecated": deprecated, "carbon": carbon}
 
     def part(found):
         return found[1] + makers[found[2]](source, build, found[3]) + found[4]

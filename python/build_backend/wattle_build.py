@@ -1,7 +1,8 @@
 """Builds wheels of wattle: the hooks that pip calls (PEP 517, 660), with Python's standard library only.
 
 Meson and ninja build the complete package in BUILD/python/wattle, with the extension and the program; a wheel is that
-folder, packed.
+folder, packed. It is linked with nothing but glibc, where the build machine has the archives of the libraries (on Debian their
+-dev packages have), and is then tagged manylinux, by the newest symbol of glibc in it (PEP 600).
 Settings (pip install --config-settings NAME=VALUE .):
 
     build-dir   a build folder to use and keep; default a temporary one, for editable installs build/editable
@@ -9,11 +10,13 @@ Settings (pip install --config-settings NAME=VALUE .):
     gpu-tracker-command=yes
                 install a command gpu-tracker too, which is wattle.compat.gpu_tracker; without it gpu_tracker's own stays as it is
 """
+import ast
 import base64
 import contextlib
 import hashlib
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -21,14 +24,43 @@ import sys
 import sysconfig
 import tarfile
 import tempfile
-import tomllib
 import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+
+
+def read_toml(text):
+    """{table: {key: value}} of the TOML that pyproject.toml has: strings and arrays of strings are Python's literals, too.
+    Python has a reader since 3.11, and this file needs no packages. Other values are left out."""
+    tables, table, pending = {}, {}, ""
+    for line in text.splitlines():
+        heading = re.fullmatch(r"\[([\w.-]+)\]", line.strip())
+        if heading and not pending:
+            table = tables.setdefault(heading[1], {})
+        elif pending or (line.strip() and not line.startswith("#")):
+            pending += f"{line}\n"
+            name, _, value = pending.partition("=")
+            with contextlib.suppress(SyntaxError, ValueError):  # an array that goes on, or another kind of value
+                table[name.strip()] = ast.literal_eval(value.strip())
+                pending = ""
+            if pending and not value.lstrip().startswith("["):
+                pending = ""
+    return tables
+
+
+TABLES = read_toml((TOP / "pyproject.toml").read_text())
+PROJECT = TABLES["project"]
 STEM = f"{PROJECT['name']}-{PROJECT['version']}"
-TAG = f"cp311-abi3-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+ABI = "cp39-abi3"
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can store: one source gives one wheel
+
+# Parts of glibc, which every manylinux machine has. jansson and cminpack go into the wheel. SQLite as a library never does,
+# because Python's own module sqlite3 could get the wheel's copy of it; its archive is linked.
+GLIBC = re.compile(r"lib(c|m|dl|rt|pthread)\.so\.\d+|ld-linux[\w-]*\.so\.\d+")
+BUNDLED = re.compile(r"lib(cminpack|jansson)\.so\.\d+")
+BUNDLE_FOLDER = "lib/wattle"  # the run path of a portable build
+# Debian packages whose code is in a manylinux wheel; their licences go with it.
+LICENSED = ("libcminpack-dev", "libjansson-dev", "libjs-dygraphs", "libprotobuf-c-dev", "libsqlite3-dev")
 
 
 # ---- building ----
@@ -58,13 +90,13 @@ def _build_folder(settings, default=None):
         yield pathlib.Path(temporary)
 
 
-def _build(folder, settings):
+def _build(folder, settings, *options):
     """The package in a build folder."""
     environment = _environment()
     if not (folder / "build.ninja").exists():
         # The program finds its capture libraries from its own folder, by these two names.
         options = ["--buildtype=release", "-Dtorch-observer=disabled", "--bindir=bin", "--libdir=lib",
-                   "-Dpython=enabled", f"-Dpython-program={sys.executable}",
+                   "-Dpython=enabled", f"-Dpython-program={sys.executable}", *options,
                    *shlex.split((settings or {}).get("setup-args", ""))]
         _run(["meson", "setup", *options, str(folder), str(TOP)], environment)
     _run(["ninja", "-C", str(folder), "python/package.stamp"], environment)
@@ -77,14 +109,63 @@ def _run(command, environment):
         raise SystemExit(f"{' '.join(command)} failed with status {status}. What is needed, on Debian: {_needed()}")
 
 
+# ---- libraries, and the platforms that have them ----
+
+class _Elf:
+    """The libraries and symbols that a program or library needs. OSError: there is no readelf."""
+
+    def __init__(self, path):
+        text = subprocess.run(["readelf", "-dVW", path], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+        self.needed = set(re.findall(r"Shared library: \[(.*?)\]", text))
+        self.is_portable = BUNDLE_FOLDER in "".join(re.findall(r"Library r(?:un)?path: \[(.*?)\]", text))
+        versions = re.findall(r"Name: GLIBC_2\.(\d+)", text)
+        self.glibc = max(map(int, versions), default=0)
+        self.is_known = not re.search(r"Name: GLIBC_(?!2\.)", text)
+
+
+def _located(path):
+    """{library: path} of the loader."""
+    listed = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
+    return {name: pathlib.Path(found) for name, found in re.findall(r"(\S+) => (/\S+)", listed)}
+
+
+def _bundle(files):
+    """The libraries that go into the wheel, {name: path}. A program that would not find them there gets none."""
+    bundle = {}
+    for name, path in files.items():
+        if name.endswith(".so") or name.startswith("wattle/bin/"):
+            elf = _Elf(path)
+            wanted = filter(BUNDLED.fullmatch, elf.needed) if elf.is_portable else ()
+            bundle.update((f"wattle/{BUNDLE_FOLDER}/{library}", _located(path)[library].resolve()) for library in wanted)
+    return bundle
+
+
+def _own_platform():
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+
+
+def _platform(files):
+    """The platform's tag: manylinux if glibc has everything that the wheel needs, else this machine's kind only."""
+    plain = _own_platform()
+    inside = {name.rpartition("/")[2] for name in files}
+    elves = [_Elf(path) for name, path in files.items() if ".so" in name or name.startswith("wattle/bin/")]
+    outside = {name for elf in elves for name in elf.needed if not GLIBC.fullmatch(name)}
+    is_found = outside <= inside and all(elf.is_portable for elf in elves if elf.needed & outside)
+    if not elves or not is_found or not all(elf.is_known for elf in elves):
+        return plain
+    return f"manylinux_2_{max(17, *(elf.glibc for elf in elves))}_{plain.partition('_')[2]}"
+
+
 # ---- further contents of wheels ----
 
 def _metadata():
-    lines = ["Metadata-Version: 2.1", f"Name: {PROJECT['name']}", f"Version: {PROJECT['version']}",
-             f"Summary: {PROJECT['description']}", f"Keywords: {','.join(PROJECT['keywords'])}", "License: Apache-2.0",
-             "License-File: LICENSE", f"Requires-Python: {PROJECT['requires-python']}"]
+    lines = ["Metadata-Version: 2.4", f"Name: {PROJECT['name']}", f"Version: {PROJECT['version']}",
+             f"Summary: {PROJECT['description']}", f"Keywords: {','.join(PROJECT['keywords'])}",
+             f"License-Expression: {PROJECT['license']}",
+             *(f"License-File: {name}" for name in PROJECT["license-files"]),
+             f"Requires-Python: {PROJECT['requires-python']}"]
     lines += [f"Classifier: {classifier}" for classifier in PROJECT["classifiers"]]
-    for extra, packages in PROJECT["optional-dependencies"].items():
+    for extra, packages in TABLES["project.optional-dependencies"].items():
         lines.append(f"Provides-Extra: {extra}")
         lines += (f"Requires-Dist: {package} ; extra == '{extra}'" for package in packages)
     readme = (TOP / PROJECT["readme"]).read_text()
@@ -92,7 +173,7 @@ def _metadata():
 
 
 def _dist_info(settings):
-    commands = dict(PROJECT["scripts"])
+    commands = dict(TABLES["project.scripts"])
     wanted = (settings or {}).get("gpu-tracker-command", "no")
     if wanted not in ("yes", "no"):
         raise SystemExit(f"--config-settings gpu-tracker-command={wanted}: give yes or no")
@@ -101,16 +182,23 @@ def _dist_info(settings):
     scripts = "".join(f"{name} = {function}\n" for name, function in commands.items())
     return {
         f"{STEM}.dist-info/METADATA": _metadata().encode(),
-        f"{STEM}.dist-info/WHEEL": ("Wheel-Version: 1.0\nGenerator: wattle\nRoot-Is-Purelib: false\n"
-                                    f"Tag: {TAG}\n").encode(),
         f"{STEM}.dist-info/entry_points.txt": f"[console_scripts]\n{scripts}".encode(),
-        f"{STEM}.dist-info/LICENSE": (TOP / "LICENSE").read_bytes(),
+        **{f"{STEM}.dist-info/licenses/{name}": (TOP / name).read_bytes() for name in PROJECT["license-files"]},
     }
 
 
-def _write_wheel(folder, files):
+def _licenses():
+    """Licences of the libraries inside."""
+    found = {package: pathlib.Path("/usr/share/doc", package, "copyright") for package in LICENSED}
+    return {f"{STEM}.dist-info/licenses/{package}.txt": path.resolve() for package, path in found.items() if path.exists()}
+
+
+def _write_wheel(folder, files, platform):
     """files: {name: bytes, or the path of a file}. The name of the wheel."""
     records = []
+    tag = f"{ABI}-{platform}"
+    described = f"Wheel-Version: 1.0\nGenerator: wattle\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
+    files = {**files, f"{STEM}.dist-info/WHEEL": described}
 
     def add(wheel, name, data, mode):
         entry = zipfile.ZipInfo(name, EARLIEST)
@@ -120,14 +208,14 @@ def _write_wheel(folder, files):
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         records.append(f"{name},sha256={digest},{len(data)}\n")
 
-    with zipfile.ZipFile(pathlib.Path(folder) / f"{STEM}-{TAG}.whl", "w") as wheel:
+    with zipfile.ZipFile(pathlib.Path(folder) / f"{STEM}-{tag}.whl", "w") as wheel:
         for name, content in sorted(files.items()):
             is_path = isinstance(content, pathlib.Path)
             executable = is_path and os.access(content, os.X_OK) and name.startswith("wattle/bin/")
             add(wheel, name, content.read_bytes() if is_path else content, 0o755 if executable else 0o644)
         record = f"{STEM}.dist-info/RECORD"
         add(wheel, record, "".join([*records, f"{record},,\n"]).encode(), 0o644)
-    return f"{STEM}-{TAG}.whl"
+    return f"{STEM}-{tag}.whl"
 
 
 # ---- hooks ----
@@ -154,11 +242,16 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     with _build_folder(config_settings) as folder:
-        package = _build(folder, config_settings)
+        package = _build(folder, config_settings, "-Dportable=true")
         files = {f"wattle/{path.relative_to(package)}": path.resolve() for path in package.rglob("*") if path.is_file()
                  and "__pycache__" not in path.parts and "_wattle.abi3.so.p" not in path.parts
                  and not path.match("torch/observer-*.so")}  # for one torch only, and a wheel is for all
-        return _write_wheel(wheel_directory, {**files, **_dist_info(config_settings)})
+        platform = _own_platform()
+        with contextlib.suppress(OSError):
+            files.update(_bundle(files))
+            platform = _platform(files)
+        licenses = _licenses() if platform.startswith("manylinux") else {}
+        return _write_wheel(wheel_directory, {**files, **licenses, **_dist_info(config_settings)}, platform)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
@@ -166,7 +259,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     with _build_folder(config_settings, "build/editable") as folder:
         package = _build(folder, config_settings)
         path = {"__editable__.wattle.pth": f"{package.parent}\n".encode()}
-        return _write_wheel(wheel_directory, {**path, **_dist_info(config_settings)})
+        return _write_wheel(wheel_directory, {**path, **_dist_info(config_settings)}, _own_platform())
 
 
 def build_sdist(sdist_directory, config_settings=None):

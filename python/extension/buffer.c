@@ -56,7 +56,14 @@ static void dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
+static PyObject *refuse_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+	PyErr_SetString(PyExc_TypeError, "cannot create 'wattle._wattle.Buffer' instances");
+	return NULL;
+}
+
 static PyType_Slot type_slots[] = {
+	{Py_tp_new, (void *)refuse_new}, // 3.9 has no Py_TPFLAGS_DISALLOW_INSTANTIATION
 	{Py_tp_doc,
 		"Numbers of a stored run, read-only, by the buffer protocol: numpy.asarray() and memoryview() copy nothing."},
 	{Py_tp_dealloc, (void *)dealloc},
@@ -66,7 +73,7 @@ static PyType_Slot type_slots[] = {
 };
 
 static PyType_Spec type_spec = {"wattle._wattle.Buffer", sizeof(struct buffer), 0,
-	Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, type_slots};
+	Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, type_slots};
 
 static PyObject *buffer_new(const struct state *state, PyObject *owner, const struct column_view *column)
 {
@@ -134,5 +141,5 @@ int add_buffer(PyObject *module)
 	if (state->types[TYPE_BUFFER] == NULL || state->types[TYPE_COLUMN] == NULL ||
 		PyModule_AddType(module, (PyTypeObject *)state->types[TYPE_BUFFER]) < 0)
 		return -1;
-	return PyModule_AddObjectRef(module, "Column", state->types[TYPE_COLUMN]);
+	return module_add(module, "Column", state->types[TYPE_COLUMN]);
 }

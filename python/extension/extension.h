@@ -1,12 +1,11 @@
-/* Shared by the files of the extension: module state, errors, and the types they add. Uses only the limited API of 3.11,
- * so one build serves all later versions of Python.
+/* Shared by the files of the extension: module state, errors, and the types they add. Uses only the limited API of 3.9
+ * and the buffer protocol (limited_api.h), so one build serves all later versions of Python.
  *
  * All state belongs to the module (`struct state`) or to a thread (open_spans.h), so each interpreter of a process has its
  * own types. Functions that wait or read files release the GIL. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "limited_api.h"
 
 #include "base/error.h"
 #include "base/util.h"
@@ -33,6 +32,7 @@ int add_run(PyObject *module);
 int add_files(PyObject *module);
 int add_gpus(PyObject *module);
 int add_cap(PyObject *module);
+int add_carbon(PyObject *module);
 int add_sub_tracking(PyObject *module);
 
 /* ---- errors.c ---- */

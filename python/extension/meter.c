@@ -202,5 +202,5 @@ int add_meter(PyObject *module)
 	if (state->types[TYPE_METER] == NULL || state->types[TYPE_READING] == NULL ||
 		PyModule_AddType(module, (PyTypeObject *)state->types[TYPE_METER]) < 0)
 		return -1;
-	return PyModule_AddObjectRef(module, "Reading", state->types[TYPE_READING]);
+	return module_add(module, "Reading", state->types[TYPE_READING]);
 }

@@ -23,7 +23,7 @@ static PyObject *block_columns(void)
 
 static int add_constant(PyObject *module, const char *name, PyObject *value)
 {
-	int r = value != NULL ? PyModule_AddObjectRef(module, name, value) : -1;
+	int r = value != NULL ? module_add(module, name, value) : -1;
 	Py_XDECREF(value);
 	return r;
 }
@@ -31,7 +31,7 @@ static int add_constant(PyObject *module, const char *name, PyObject *value)
 static int execute(PyObject *module)
 {
 	static int (*const add[])(PyObject *) = {add_span, add_tracker, add_meter, add_buffer, add_run, add_files,
-		add_gpus, add_cap, add_sub_tracking};
+		add_gpus, add_cap, add_carbon, add_sub_tracking};
 	for (size_t i = 0; i < ARRAY_SIZE(add); i++)
 		if (add[i](module) < 0)
 			return -1;

@@ -170,7 +170,7 @@ static const struct span_calls {
 static int add_calls(PyObject *module)
 {
 	PyObject *capsule = PyCapsule_New((void *)&calls, "wattle._wattle.span_calls", NULL);
-	int r = capsule != NULL ? PyModule_AddObjectRef(module, "span_calls", capsule) : -1;
+	int r = capsule != NULL ? module_add(module, "span_calls", capsule) : -1;
 	Py_XDECREF(capsule);
 	return r;
 }

@@ -13,6 +13,7 @@
     with wattle.cap.set("gpu-0", 250):      # a power limit, restored on any exit
         train()
     wattle.cap.tune("gpu-0", step)          # finds the limit that saves most
+    wattle.carbon.region("DE").g_per_kwh    # carbon intensity of electricity by country
 
     run = wattle.open("run.sqlite")         # of `wattle run`, or of a Tracker with `output`
     run.report, run.blocks, run.samples, run.to_pandas()
@@ -30,7 +31,7 @@ from typing import Any
 # would inherit a half-imported module and wait for it forever.
 from . import _deprecated
 from . import _ranges  # used by the extension
-from . import cap
+from . import cap, carbon
 from ._wattle import MISSING
 from ._wattle import VERSION as __version__
 from ._wattle import Reading, is_recording, mark, metric, range_begin, range_end, span
@@ -41,7 +42,7 @@ from .run import Run, open
 from .tracker import Tracker
 from .window import Window
 
-__all__ = ["MISSING", "Job", "Meter", "Reading", "Run", "Tracker", "Window", "cap", "compare", "export", "is_recording",
+__all__ = ["MISSING", "Job", "Meter", "Reading", "Run", "Tracker", "Window", "cap", "carbon", "compare", "export", "is_recording",
            "mark", "measure", "merge", "metric", "open", "open_job", "range_begin", "range_end", "span", "__version__"]
 
 # These need, or replace, optional packages.

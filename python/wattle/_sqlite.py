@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import pathlib
 import sqlite3
+import sys
 import time
 from typing import Any, Iterable, Optional
 
@@ -64,7 +65,8 @@ def connect(path: str | os.PathLike[str], tables: Iterable[str], *, read_only: b
     connection.set_authorizer(_authorize)
     if read_only:
         stored = _stored_bytes(file)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(stored, LENGTH_MIN), LENGTH_MAX))
+        if sys.version_info >= (3, 11):  # older versions cannot set it; the tables' faults and the CPU time are checked anyway
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(stored, LENGTH_MIN), LENGTH_MAX))
         end_s = time.thread_time() + BASE_S + stored / BYTES_PER_S
         connection.set_progress_handler(lambda: time.thread_time() > end_s, STEPS_PER_CHECK)
     try:

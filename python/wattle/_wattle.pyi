@@ -93,6 +93,14 @@ def cap_tune(device: str, step: Callable[[], Any], *, goal: int = 0, slowdown_pe
              progress: Optional[Callable[[float, float, float, int], Any]] = None) -> tuple[dict[str, Any], str]: ...
 def cap_introduce(name: str, /) -> None: ...  #: sets the name of owners of leases
 
+# ---- carbon: code, code3, name, g per kWh, year ----
+
+CarbonRow = tuple[str, str, str, float, int]
+CARBON_SOURCE: str
+
+def carbon_regions() -> list[CarbonRow]: ...
+def carbon_region(wanted: str, /) -> CarbonRow: ...  #: by code or name; ValueError with the nearest one
+
 # ---- stored runs ----
 
 class Buffer:

@@ -122,6 +122,7 @@ class Energy:
     domains: dict[str, Optional[float]] = dataclasses.field(default_factory=dict)  #: J of package-0, dram-0, gpu-0 …
     calibration_error_j: Optional[float] = None  #: in addition to error_j: gain of GPU power sensors; None: no GPU
     target_calibration_error_j: Optional[float] = None  #: the same for target_j
+    carbon_g: Optional[float] = None  #: CO2 equivalent of total_j times the PUE; None: no carbon intensity was given
 
     def __str__(self) -> str:
         """Two lines: energy of the machine, and attributed energy with its share."""
@@ -131,7 +132,8 @@ class Energy:
             share = f" ({100 * self.target_j / self.total_j:.1f} %)"
         machine = _energy(self.total_j, self.error_j, self.calibration_error_j)
         target = _energy(self.target_j, self.target_error_j, self.target_calibration_error_j)
-        return f"Energy: {machine}{provenance}\nAttributed energy: {target}{share}"
+        carbon = f"\nEmissions: {_show.quantity(self.carbon_g, 'g')} CO2e{provenance}" if self.carbon_g is not None else ""
+        return f"Energy: {machine}{provenance}\nAttributed energy: {target}{share}{carbon}"
 
     @classmethod
     def from_report(cls, report: Mapping[str, Any]) -> Energy:
@@ -139,7 +141,7 @@ class Energy:
         energy = report["energy"]
         return cls(energy["total_j"], energy["error_j"], energy["ledger"]["target_j"], energy["target_error_j"],
                    energy["provenance"], {domain["domain"]: domain["energy_j"] for domain in energy["domains"]},
-                   energy.get("calibration_error_j"), energy.get("target_calibration_error_j"))
+                   energy.get("calibration_error_j"), energy.get("target_calibration_error_j"), energy.get("carbon_g"))
 
 
 def _energy(energy_j: Optional[float], error_j: Optional[float], calibration_error_j: Optional[float]) -> str:

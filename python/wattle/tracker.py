@@ -10,9 +10,9 @@ import numbers
 import os
 import threading
 import weakref
-from typing import Any, Callable, Collection, Optional, Self, Sequence, TypeVar, Union
+from typing import Any, Callable, Collection, Optional, Sequence, TypeVar, Union
 
-from . import _ranges, _show, _wattle
+from . import _ranges, _show, _wattle, carbon
 from .resource_usage import (ComputeTime, CPUUtilization, Energy, GPUUtilization, MaxGPURAM, MaxRAM,
                              ProcessingUnitPercentages, ResourceUsage, text)
 from .run import Report
@@ -20,6 +20,7 @@ from .window import Window, Windows
 
 PathLike = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound="Tracker")
 
 _log = logging.getLogger(__name__)
 _logged: set[str] = set()  # warnings of recorders that have been logged
@@ -69,7 +70,8 @@ class Tracker:
                  n_join_attempts: int = 5, join_timeout: float = 10.0, gpu_brand: Optional[str] = None,
                  tracking_file: Optional[PathLike] = None, overwrite: bool = False, *,
                  output: Optional[PathLike] = None,
-                 label: Optional[str] = None, arguments: Sequence[str] = ()) -> None:
+                 label: Optional[str] = None, arguments: Sequence[str] = (),
+                 carbon_region: Optional[str] = None) -> None:
         """
         sleep_time           seconds between two samples, 0.001 to 3600
         ram_unit             bytes, kilobytes, megabytes, gigabytes or terabytes (decimal); gpu_ram_unit likewise
@@ -88,6 +90,7 @@ class Tracker:
         output               path of the run file, for wattle.open(); None: a temporary one, removed with the tracker
         label                label shown in reports, stored in the run file
         arguments            further options of `wattle attach`
+        carbon_region        country whose electricity is used, such as "DE": energy.carbon_g (wattle.carbon)
 
         ValueError lists the valid values. FileExistsError: tracking_file or output exists and overwrite is not set.
         """
@@ -105,6 +108,8 @@ class Tracker:
         _check_number("Join timeout", join_timeout, 0, 1_000_000, " seconds")
         if gpu_brand is not None and gpu_brand not in _BRANDS:
             raise ValueError(f'"{gpu_brand}" is not a valid GPU brand. Supported values are {_listed(_BRANDS)}.')
+        if carbon_region is not None:
+            arguments = [*arguments, "--carbon-region", carbon.region(carbon_region).code]
         self.n_join_attempts = n_join_attempts
         self.join_timeout = join_timeout
         self._resource_usage: Optional[ResourceUsage] = None
@@ -176,7 +181,7 @@ class Tracker:
                 self._warn(warning, self._warning_level)
         self._remove_backup()
 
-    def __enter__(self) -> Self:
+    def __enter__(self: T) -> T:
         self.start()
         return self
 

@@ -153,7 +153,8 @@ struct findings {
 								// struct domain_finding
 	enum provenance provenance;
 	struct ledger ledger;
-	double pue, facility_j, carbon_g; // facility_j = total_j * pue; the ledger excludes the PUE overhead
+	double pue, facility_j; // facility_j = total_j * pue; the ledger excludes the PUE overhead
+	double carbon_intensity_g_per_kwh, carbon_g; // of facility_j; NaN: not given
 	struct domain_finding *domains;
 	size_t n_domains;
 

@@ -15,6 +15,9 @@
 #define META_KEY_TIME_UNIT "time_unit"
 #define META_KEY_ATTRIBUTION "attribution"
 #define META_KEY_CARBON_INTENSITY "carbon_intensity_g_per_kwh"
+#define META_KEY_CARBON_REGION "carbon_region" // ISO 3166 code of the country that the intensity is of
+#define META_KEY_CARBON_YEAR "carbon_year"
+#define META_KEY_CARBON_SOURCE "carbon_source"
 #define META_KEY_PUE "pue"
 #define META_KEY_LABEL "label"
 #define META_KEY_STEP "step"

@@ -5,6 +5,7 @@
 #include "base/redact.h"
 #include "base/util.h"
 #include "cli/sensors.h"
+#include "metric/carbon.h"
 #include "process/machine.h"
 #include "sensor/gpu_gain.h"
 #include "sensor/gpu_roster.h"
@@ -70,6 +71,32 @@ static int check_gpu_gains(const struct measure_options *options, struct wattle_
 	return 0;
 }
 
+static int check_carbon(const struct measure_options *options, struct wattle_error *reterr)
+{
+	const struct carbon_region *region;
+	if (options->carbon_region == NULL)
+		return 0;
+	if (!isnan(options->carbon_intensity))
+		return error_set(reterr, -EINVAL,
+			"--carbon-region: can't be combined with --carbon-intensity; give one of them");
+	return carbon_region_find("--carbon-region", options->carbon_region, &region, reterr);
+}
+
+// The carbon intensity, and where it comes from. measure_check found the region valid.
+static void set_carbon(const struct measure_options *options, struct store_header *header)
+{
+	const struct carbon_region *region = NULL;
+	header->carbon_intensity_g_per_kwh = options->carbon_intensity;
+	if (options->carbon_region != NULL)
+		(void)carbon_region_find("", options->carbon_region, &region, NULL);
+	if (region == NULL)
+		return;
+	header->carbon_intensity_g_per_kwh = region->g_per_kwh;
+	header->carbon_region = region->code;
+	header->carbon_year = region->year;
+	header->carbon_source = carbon_source;
+}
+
 // Mode of the files that store the run, in octal as for chmod.
 static int read_mode(const char *text, mode_t *ret_mode, struct wattle_error *reterr)
 {
@@ -99,6 +126,8 @@ int measure_check(const struct measure_options *options, struct wattle_error *re
 		r = check_ending("--sub-tracking-file", options->sub_tracking_file, reterr);
 	if (r == 0)
 		r = check_gpu_gains(options, reterr);
+	if (r == 0)
+		r = check_carbon(options, reterr);
 	return r < 0 ? r : check_meta(options, reterr);
 }
 
@@ -222,7 +251,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	machine_close(&machine);
 	int64_t n_cores = machine_cores(env);
 	struct gpus_of_machine gpus = find_gpus(&measure->sensors);
-	const struct store_header header = {
+	struct store_header header = {
 		.run_id = run_id,
 		.anchor_mono_ns = env_now_ns(env),
 		.anchor_wall_ns = env_wall_ns(env),
@@ -247,7 +276,6 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.gpu_ram_unit = options->gpu_ram_unit,
 		.time_unit = options->time_unit,
 		.attribution = options->attribution,
-		.carbon_intensity_g_per_kwh = options->carbon_intensity,
 		.pue = options->pue,
 		.meta = options->meta.items,
 		.label = options->label,
@@ -255,6 +283,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.facts = measure->job.facts,
 		.n_metadata = measure->job.n_metadata,
 	};
+	set_carbon(options, &header);
 	int r = open_sink(measure, &store_run_file, measure->path, &header, reterr);
 	bool is_taken = r == -EEXIST || r == -EBUSY; // busy: with --overwrite or --append, another rank is writing the file
 	if (is_taken && output_may_collide(options->output, &measure->job.job_env))

@@ -161,7 +161,7 @@ struct measure_options {
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
 	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup,
 		*job;
-	const char *store, *mode;
+	const char *store, *mode, *carbon_region;
 	struct option_list meta, also, gpu_gain;
 	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns;
 	double budget_percent, carbon_intensity, pue;
@@ -170,7 +170,7 @@ struct measure_options {
 	struct control *control; // borrowed: the tracker that spawned this process; NULL: started by a user
 };
 
-enum { RUN_OPTIONS = 40, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has additional options at the end
+enum { RUN_OPTIONS = 41, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has additional options at the end
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 

@@ -36,6 +36,7 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"per-process", 0, NULL, "store a row per process and sample", OPTION_FLAG, AT(per_process)},
 	{"budget", 0, "PERCENT", "maximum CPU use for reading private and shared memory, in percent of one\ncore; 0: never read (default 1)", OPTION_NUMBER, AT(budget_percent), .least = 0, .most = 100, .range = "a percentage from 0 to 100"},
 	{"carbon-intensity", 0, "G", "grams of CO2e per kWh", OPTION_NUMBER, AT(carbon_intensity), .least = 0, .most = 1e5, .range = "grams of CO2e per kWh, 0 or more"},
+	{"carbon-region", 0, "COUNTRY", "take the carbon intensity of this country's electricity, the mean of a year:\nISO 3166 code or name, such as DE, DEU or Germany", OPTION_TEXT, AT(carbon_region)},
 	{"pue", 0, "X", "power usage effectiveness: multiplies the carbon figure (default 1)", OPTION_NUMBER, AT(pue), .least = 1, .most = 10, .range = "a factor from 1 to 10"},
 	{"meta", 0, "KEY=VALUE", "metadata to store with the run (repeatable)", OPTION_LIST, AT(meta)},
 	{"label", 0, "TEXT", "label shown in reports", OPTION_TEXT, AT(label)},

@@ -29,6 +29,7 @@ static const struct {
 	{"ADDRESS", WORD_ANY},
 	{"BRAND", WORD_ANY},
 	{"COLUMN", WORD_ANY},
+	{"COUNTRY", WORD_ANY},
 	{"DUR", WORD_ANY},
 	{"FORMAT", WORD_ANY},
 	{"G", WORD_ANY},

@@ -79,6 +79,8 @@ static void put_metadata(struct metadata_writer *w, const struct store_header *h
 		{"gpu_ram_unit", header->gpu_ram_unit},
 		{"time_unit", header->time_unit},
 		{"attribution", header->attribution},
+		{"carbon_region", header->carbon_region},
+		{"carbon_source", header->carbon_source},
 	};
 	const struct {
 		const char *key;
@@ -101,6 +103,8 @@ static void put_metadata(struct metadata_writer *w, const struct store_header *h
 	for (size_t i = 0; i < header->n_metadata; i++)
 		put(w, header->facts[i].key, header->facts[i].value);
 	put_double(w, "carbon_intensity_g_per_kwh", header->carbon_intensity_g_per_kwh);
+	if (header->carbon_year != 0)
+		put_i64(w, "carbon_year", header->carbon_year);
 	put_double(w, "pue", header->pue);
 	buf_clear(&w->text);
 	run_header_command(&w->text, header->command);

@@ -51,6 +51,8 @@ struct store_header {
 	const char *ram_unit, *gpu_ram_unit, *time_unit; // "gigabytes" …
 	const char *attribution;                         // "busy" or "active"
 	double carbon_intensity_g_per_kwh;               // NaN: none
+	const char *carbon_region, *carbon_source;       // country of the intensity, and source; NULL: none
+	int64_t carbon_year;                             // year of the intensity; 0: none
 	double pue;                                      // 1 by default
 	const char *const *meta;                         // "KEY=VALUE" …, NULL-terminated; may be NULL
 	const char *label;                               // NULL: none

@@ -3,7 +3,7 @@ import json
 import pathlib
 import re
 
-from harness import BUILD, BURNER, main, near, test
+from harness import BUILD, BURNER, TESTS, main, near, test
 
 SPANNER = BUILD / "tests/fakes/spanner"
 
@@ -25,6 +25,10 @@ WRONG = [
     (["--budget", "much"], "--budget"),
     (["--carbon-intensity", "-5"], "--carbon-intensity"),
     (["--pue", "0.5"], "--pue"),
+    (["--carbon-region", "DEE"], "--carbon-region 'DEE': no carbon intensity is known for it (did you mean 'DE"),
+    (["--carbon-region", "Frnace"], "(did you mean 'France'?)"),
+    (["--carbon-region", ""], "--carbon-region"),
+    (["--carbon-region", "DE", "--carbon-intensity", "5"], "--carbon-region: can't be combined with --carbon-intensity"),
     (["--meta", "novalue"], "--meta"),
     (["--meta", "label=a", "--label", "b"], "--meta: the key label"),
     (["--tracking-file", "track.txt"], "track.txt"),
@@ -312,6 +316,28 @@ def carbon(workdir):
     total_j, carbon_g = report["energy"]["total_j"], report["energy"]["carbon_g"]
     if total_j is not None:
         assert abs(carbon_g - total_j / 3.6e6 * 400 * 1.5) <= 1e-9 * carbon_g, report["energy"]
+
+
+@test
+def carbon_region(workdir):
+    """--carbon-region: the country's intensity by each code and by name, with year and source, in JSON, text, metrics and the run file"""
+    defined = (TESTS.parent / "src/metric/carbon.def").read_text()
+    g_per_kwh, year = re.search(r'CARBON_REGION\("GB", "GBR", "United Kingdom", (.*), (\d+)\)', defined).groups()
+    for country in ("GB", "gbr", "united kingdom", "UK"):
+        energy = workdir.report("--carbon-region", country, "--pue", "2", "--", "sleep", "0.3")[0]["energy"]
+        assert energy["carbon_region"] == "GB" and energy["carbon_year"] == int(year), energy
+        assert energy["carbon_intensity_g_per_kwh"] == float(g_per_kwh) and "CC BY 4.0" in energy["carbon_source"], energy
+        near(energy["carbon_g"], energy["total_j"] / 3.6e6 * float(g_per_kwh) * 2, 1e-9)
+    text = workdir.wattle("report", "run.sqlite").stdout
+    assert f"CO2e (GB {year})" in " ".join(text.split()), text
+    assert workdir.rows("SELECT value FROM run WHERE key = 'carbon_region'") == [("GB",)]
+    workdir.wattle("export", "run.sqlite", "--format", "openmetrics", "-o", "run.txt")
+    metrics = (workdir.folder / "run.txt").read_text()
+    assert f',region="GB"}} {float(g_per_kwh):g} ' in metrics, metrics[-3000:]
+    assert re.search(r'wattle_run_carbon_grams\{[^}]*provenance="estimated",region="GB"\}', metrics) or energy["provenance"] != "estimated"
+    workdir.wattle("report", "run.sqlite", "-o", "page.html")
+    assert f"(GB {year})" in (workdir.folder / "page.html").read_text()
+
 
 
 @test

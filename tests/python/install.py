@@ -56,17 +56,17 @@ def installed(workdir):
 
 @test
 def wheel(workdir):
-    """no isolation: one wheel for Python 3.11 and later, with no path of the build or the machine in it"""
+    """no isolation: one wheel for Python 3.9 and later, with no path of the build or the machine in it"""
     run(workdir, sys.executable, "-m", "pip", "wheel", "--no-build-isolation", *SETTINGS, "-w", "wheels", TOP)
     path, = (workdir.folder / "wheels").iterdir()
-    assert path.name == "wattle-0.1.0-cp311-abi3-linux_x86_64.whl" or "-cp311-abi3-linux_" in path.name, path
+    assert "-cp39-abi3-linux_" in path.name, path  # this build needs libraries of this machine
     with zipfile.ZipFile(path) as packed:
         names = set(packed.namelist())
         assert packed.testzip() is None
         record = packed.read("wattle-0.1.0.dist-info/RECORD").decode()
     assert {"wattle/__init__.py", "wattle/py.typed", "wattle/_wattle.pyi", "wattle/_wattle.abi3.so",
             "wattle/bin/wattle", "wattle/lib/wattle/libwattle-nvtx.so",
-            "wattle-0.1.0.dist-info/LICENSE"} <= names, names
+            "wattle-0.1.0.dist-info/licenses/LICENSE"} <= names, names
     assert not [name for name in names if name.endswith((".pyc", ".o")) or name.split("/")[0] not in (
         "wattle", "wattle-0.1.0.dist-info")], names
     assert {line.split(",")[0] for line in record.splitlines()} == names

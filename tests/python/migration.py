@@ -21,7 +21,7 @@ def from_codecarbon(workdir):
     assert len(ours) == 8 and len(theirs) == 5 and all("wattle" not in block for block in theirs)
     python(workdir, "".join(ours) + """
 assert run["duration_s"] > 0 and energy_kwh > 0 and emissions_kg > 0 and load.total_j > 0
-assert abs(emissions_kg - energy_kwh * 0.056) < 1e-9
+assert abs(emissions_kg - energy_kwh * wattle.carbon.region("FR").g_per_kwh / 1000) < 1e-9
 header, row = open("energy.csv").read().splitlines()
 assert header == "timestamp,project_name,run_id,duration,energy_consumed,energy_error" and len(row.split(",")) == 6
 assert open("samples.csv").readline().startswith("t_ns,timestamp,")

@@ -270,6 +270,18 @@ assert m.seconds > 0 and tracker.energy.total_j > 0
 
 
 @test
+def the_page_on_carbon(workdir):
+    """docs/carbon.md: its Python runs as it stands"""
+    page = (TESTS.parent / "docs/carbon.md").read_text(encoding="utf-8")
+    block, = re.findall("^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    python(workdir, block + """
+assert tracker.energy.carbon_g > 0 and wattle.carbon.grams(None, "FR") is None
+assert abs(wattle.carbon.grams(3.6e6, "FR", pue=1.2) - 1.2 * wattle.carbon.region("France").g_per_kwh) < 1e-9
+assert len(wattle.carbon.regions()) > 200
+""")
+
+
+@test
 def other_programs(workdir):
     """example that measures programs other than Python: a line for each program, with its energy"""
     example = TESTS.parent / "examples/other_programs.py"

@@ -8,6 +8,11 @@
 
     wattle.torch.join_profile("run.sqlite", "profile.json", "both.pftrace")   # torch.profiler's events, and joules
 """
+try:
+    import torch as _torch  # noqa: F401  # the modules below need it
+except ImportError as error:
+    raise ImportError("wattle.torch needs PyTorch: pip install wattle[torch]") from error
+
 from .complexity import complexity
 from .profile import join_profile
 from .session import layers

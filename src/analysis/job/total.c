@@ -254,8 +254,8 @@ static void add_energies(struct job_work *work)
 		total->target_error_j = error_sum_j(&target_error);
 	}
 	total->facility_j = total->total_j * total->pue;
-	total->carbon_g = total->facility_j / joules_per_kwh *
-		run_metadata_double(&work->total_run, META_KEY_CARBON_INTENSITY);
+	total->carbon_intensity_g_per_kwh = run_metadata_double(&work->total_run, META_KEY_CARBON_INTENSITY);
+	total->carbon_g = total->facility_j / joules_per_kwh * total->carbon_intensity_g_per_kwh;
 	total->self_energy_j = total->ledger.wattle_j;
 }
 

@@ -49,8 +49,8 @@ static void carbon(const struct run *run, struct findings *findings)
 	double pue = run_metadata_double(run, META_KEY_PUE);
 	findings->pue = isnan(pue) ? 1 : pue;
 	findings->facility_j = findings->total_j * findings->pue;
-	findings->carbon_g = findings->facility_j / joules_per_kwh *
-		run_metadata_double(run, META_KEY_CARBON_INTENSITY);
+	findings->carbon_intensity_g_per_kwh = run_metadata_double(run, META_KEY_CARBON_INTENSITY);
+	findings->carbon_g = findings->facility_j / joules_per_kwh * findings->carbon_intensity_g_per_kwh;
 }
 
 static void overall(const struct run *run, const struct columns *columns, struct findings *findings)

@@ -27,6 +27,16 @@ bool is_of_job(const struct object_at *at)
 	return document_of(at)->job != NULL;
 }
 
+const char *document_metadata(const struct object_at *at, struct buf *scratch)
+{
+	return run_metadata(document_of(at)->run, at->field->argument);
+}
+
+int64_t document_metadata_number(const struct object_at *at)
+{
+	return run_metadata_i64(document_of(at)->run, at->field->argument);
+}
+
 /* ---- the command ---- */
 
 static int add_command(struct document *document)

@@ -53,3 +53,6 @@ extern const struct object_type job_type, imbalance_type; // struct job_findings
 const struct document *document_of(const struct object_at *at);
 const struct findings *findings_of(const struct object_at *at);
 bool is_of_job(const struct object_at *at);
+// Getters of fields whose value is in the run file's metadata; the field's argument is its key.
+const char *document_metadata(const struct object_at *at, struct buf *scratch);
+int64_t document_metadata_number(const struct object_at *at);

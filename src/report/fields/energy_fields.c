@@ -2,6 +2,7 @@
 #include "report/fields/document.h"
 
 #include "analysis/energy/domains.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 // clang-format off
@@ -150,7 +151,11 @@ static const struct field sum_fields[] = {
 	FIELD_OBJECT(F, "ledger", ledger, &ledger_type, "energy by owner"),
 	FIELD(F, target_error_j, "J", "half of the 95 % interval of ledger.target_j"),
 	FIELD(F, target_calibration_error_j, "J", "error that the calibration adds to ledger.target_j"),
-	FIELD(F, carbon_g, "g", "CO2 equivalent of the energy; null without --carbon-intensity"),
+	FIELD(F, carbon_g, "g", "CO2 equivalent of facility_j; null without --carbon-region or --carbon-intensity"),
+	FIELD(F, carbon_intensity_g_per_kwh, "g/kWh", "carbon intensity of the electricity"),
+	FIELD_TEXT("carbon_region", document_metadata, NULL, "country that the carbon intensity is of, --carbon-region", .argument = META_KEY_CARBON_REGION),
+	FIELD_INTEGER("carbon_year", document_metadata_number, NULL, "year of which the carbon intensity is the mean", .argument = META_KEY_CARBON_YEAR),
+	FIELD_TEXT("carbon_source", document_metadata, NULL, "source of the carbon intensity; null: --carbon-intensity", .argument = META_KEY_CARBON_SOURCE),
 	FIELD(F, pue, NULL, "power usage effectiveness, --pue"),
 	FIELD(F, facility_j, "J", "total_j times pue"),
 	FIELD_AS(F, "outside_blocks_j", outside_j, "J", "energy of the program while no code block was open"),

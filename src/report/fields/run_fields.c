@@ -8,23 +8,11 @@
 
 // clang-format off
 
-/* ---- metadata of the run file ---- */
-
-static const char *fact(const struct object_at *at, struct buf *scratch)
-{
-	return run_metadata(document_of(at)->run, at->field->argument);
-}
-
-static int64_t metadata_number(const struct object_at *at)
-{
-	return run_metadata_i64(document_of(at)->run, at->field->argument);
-}
-
 /* ---- run ---- */
 
 static const char *run_id(const struct object_at *at, struct buf *scratch)
 {
-	return is_of_job(at) ? NULL : fact(at, scratch); // each rank's run has its own id
+	return is_of_job(at) ? NULL : document_metadata(at, scratch); // each rank's run has its own id
 }
 
 static const char *word(const struct object_at *at, struct buf *scratch)
@@ -111,7 +99,7 @@ static const struct field run_fields[] = {
 	FIELD_INTEGER("exit_code", exit_code, NULL, "status that wattle returned: the command's own, 128+N if signal N ended it"),
 	FIELD_TEXT("start", start, NULL, "when the command started, RFC 3339"),
 	FIELD_NUMBER("duration_s", duration_s, "s", "time from start to end, over all segments"),
-	FIELD_TEXT("host", fact, NULL, "name of the machine", .argument = META_KEY_HOST),
+	FIELD_TEXT("host", document_metadata, NULL, "name of the machine", .argument = META_KEY_HOST),
 	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval"),
 	FIELD_INTEGER("samples", samples, NULL, "samples taken"),
 	FIELD_INTEGER("lost_samples", lost_samples, NULL, "samples missed or not stored"),
@@ -124,20 +112,20 @@ const struct object_type run_type = OBJECT_TYPE("run", "What was measured, where
 /* ---- the job of a rank ---- */
 
 static const struct field rank_job_fields[] = {
-	FIELD_TEXT("id", fact, NULL, "id of the job", .argument = META_KEY_JOB_ID),
-	FIELD_INTEGER("rank", metadata_number, NULL, "rank of this run", .argument = META_KEY_RANK),
-	FIELD_INTEGER("local_rank", metadata_number, NULL, "its rank on its node", .argument = META_KEY_LOCAL_RANK),
-	FIELD_TEXT("node", fact, NULL, "name of its node", .argument = META_KEY_NODE),
-	FIELD_INTEGER("world_size", metadata_number, NULL, "ranks of the job", .argument = META_KEY_WORLD_SIZE),
-	FIELD_INTEGER("local_size", metadata_number, NULL, "ranks on its node", .argument = META_KEY_LOCAL_SIZE),
-	FIELD_INTEGER("n_nodes", metadata_number, NULL, "nodes of the job", .argument = META_KEY_N_NODES),
-	FIELD_TEXT("step", fact, NULL, "job step of Slurm", .argument = META_KEY_JOB_STEP),
-	FIELD_TEXT("name", fact, NULL, "name of the job", .argument = META_KEY_JOB_NAME),
-	FIELD_TEXT("user", fact, NULL, "user of the job", .argument = META_KEY_JOB_USER),
-	FIELD_TEXT("cluster", fact, NULL, "name of the cluster", .argument = META_KEY_JOB_CLUSTER),
-	FIELD_TEXT("launcher", fact, NULL, "launcher of the rank", .argument = META_KEY_JOB_LAUNCHER),
-	FIELD_INTEGER("restart", metadata_number, NULL, "number of earlier restarts of the job", .argument = META_KEY_RESTART),
-	FIELD_TEXT("machine", fact, NULL, "identity of the machine whose sensors were read", .argument = META_KEY_MACHINE),
+	FIELD_TEXT("id", document_metadata, NULL, "id of the job", .argument = META_KEY_JOB_ID),
+	FIELD_INTEGER("rank", document_metadata_number, NULL, "rank of this run", .argument = META_KEY_RANK),
+	FIELD_INTEGER("local_rank", document_metadata_number, NULL, "its rank on its node", .argument = META_KEY_LOCAL_RANK),
+	FIELD_TEXT("node", document_metadata, NULL, "name of its node", .argument = META_KEY_NODE),
+	FIELD_INTEGER("world_size", document_metadata_number, NULL, "ranks of the job", .argument = META_KEY_WORLD_SIZE),
+	FIELD_INTEGER("local_size", document_metadata_number, NULL, "ranks on its node", .argument = META_KEY_LOCAL_SIZE),
+	FIELD_INTEGER("n_nodes", document_metadata_number, NULL, "nodes of the job", .argument = META_KEY_N_NODES),
+	FIELD_TEXT("step", document_metadata, NULL, "job step of Slurm", .argument = META_KEY_JOB_STEP),
+	FIELD_TEXT("name", document_metadata, NULL, "name of the job", .argument = META_KEY_JOB_NAME),
+	FIELD_TEXT("user", document_metadata, NULL, "user of the job", .argument = META_KEY_JOB_USER),
+	FIELD_TEXT("cluster", document_metadata, NULL, "name of the cluster", .argument = META_KEY_JOB_CLUSTER),
+	FIELD_TEXT("launcher", document_metadata, NULL, "launcher of the rank", .argument = META_KEY_JOB_LAUNCHER),
+	FIELD_INTEGER("restart", document_metadata_number, NULL, "number of earlier restarts of the job", .argument = META_KEY_RESTART),
+	FIELD_TEXT("machine", document_metadata, NULL, "identity of the machine whose sensors were read", .argument = META_KEY_MACHINE),
 };
 static const struct object_type rank_job_type = OBJECT_TYPE("rank_job", "The job that a run is a rank of.", rank_job_fields);
 

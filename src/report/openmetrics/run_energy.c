@@ -133,6 +133,21 @@ static void write_ledger(struct om_run *w)
 	om_run_one(w, FAMILY_RUN_CALIBRATION_ERROR, w->findings->calibration_error_j);
 }
 
+// Nothing for a run whose carbon intensity is unknown.
+static void write_carbon(struct om_run *w)
+{
+	const char *region = run_metadata(w->run, META_KEY_CARBON_REGION);
+	if (isnan(w->findings->carbon_intensity_g_per_kwh))
+		return;
+	om_run_family(w, &om_families[FAMILY_RUN_CARBON]);
+	om_run_series(w, "provenance", provenance_name(w->findings->provenance));
+	om_run_label(w, "region", region);
+	om_run_put_end(w, w->findings->carbon_g);
+	om_run_family(w, &om_families[FAMILY_RUN_CARBON_INTENSITY]);
+	om_run_series(w, region != NULL ? "region" : NULL, region);
+	om_run_put_end(w, w->findings->carbon_intensity_g_per_kwh);
+}
+
 int om_run_energy(struct om_run *w)
 {
 	write_info(w);
@@ -142,5 +157,6 @@ int om_run_energy(struct om_run *w)
 	if (r == 0)
 		r = write_powers(w, true);
 	write_ledger(w);
+	write_carbon(w);
 	return r;
 }

@@ -209,6 +209,14 @@ static const char *why_no_energy(const struct part *part)
 	return f->n_domains == 0 ? "no sensor could be read" : "no sensor reported a value";
 }
 
+// " (DE 2023)": the country and the year of the carbon intensity.
+static void carbon_region_note(struct buf *note, const struct run *run)
+{
+	const char *region = run_metadata(run, META_KEY_CARBON_REGION), *year = run_metadata(run, META_KEY_CARBON_YEAR);
+	if (region != NULL)
+		buf_printf(note, " (%s%s%s)", region, year != NULL ? " " : "", year != NULL ? year : "");
+}
+
 static void energy_line(const struct part *part, const char *label)
 {
 	const struct findings *f = part->f;
@@ -225,6 +233,7 @@ static void energy_line(const struct part *part, const char *label)
 	if (!is_page(part) && !isnan(f->carbon_g)) {
 		human_grams(line_also(&line), f->carbon_g);
 		buf_str(&line.note, " CO2e");
+		carbon_region_note(&line.note, part->document->run);
 	}
 	if (is_page(part) && part->job != NULL && part->job->n_nodes_unknown > 0)
 		buf_printf(line_also(&line), "%zu unknown", part->job->n_nodes_unknown);
@@ -499,6 +508,7 @@ static void carbon_line(const struct part *part, const char *label)
 	line_begin(&line, part, label);
 	human_grams(&line.value, f->carbon_g);
 	buf_str(line_also(&line), "CO2e");
+	carbon_region_note(&line.note, part->document->run);
 	if (isfinite(f->pue) && f->pue != 1) {
 		buf_str(line_also(&line), "of ");
 		human_energy(&line.note, f->facility_j);

@@ -36,6 +36,9 @@ static const struct {
 	{"voluntary context switches", "cpu.voluntary_switches", OF_RUN},
 	{"involuntary context switches", "cpu.involuntary_switches", OF_RUN},
 	{"wattle wakeups", "self.wakeups", OF_RUN},
+	{"carbon intensity, g CO2e/kWh", "energy.carbon_intensity_g_per_kwh", 0},
+	{"carbon region", "energy.carbon_region", 0},
+	{"carbon source", "energy.carbon_source", 0},
 	{"run", "run.id", OF_RUN},
 };
 

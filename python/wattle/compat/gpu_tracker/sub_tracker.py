@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from types import FrameType
-from typing import Any, Callable, Optional, Self, TypeVar, Union
+from typing import Any, Callable, Optional, TypeVar, Union
 
 from ... import _wattle
 from ...tracker import check_ending
@@ -22,6 +22,7 @@ __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAn
 
 PathLike = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound="SubTracker")
 
 _START, _STOP = 0, 1
 
@@ -52,7 +53,7 @@ class SubTracker:
         self._file: Optional[SubTrackingFile] = None
         self._span = _wattle.span(code_block_name)
 
-    def __enter__(self) -> Self:
+    def __enter__(self: T) -> T:
         if self._file is None:
             self._file = open_file(self.sub_tracking_file, self._overwrite)
         if self._generation != fork_generation():  # made before a fork
