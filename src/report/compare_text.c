@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "report/report.h"
-#include "report/table.h"
+#include "report/section/grid.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -50,36 +50,49 @@ static void title(const struct page *page, const char *what, const char *name)
 	buf_printf(page->out, "%s\n", page->style->off);
 }
 
+/* A value of one session. The object around it is its compare_row; the index is its place among the sorted sessions. */
+
+#define V struct compare_value
+static const struct field value_fields[] = {
+	FIELD(V, session, NULL, "name of the session"),
+	FIELD(V, value, NULL, "value of the session"),
+	FIELD(V, error, NULL, "half of its 95 % interval"),
+};
+#undef V
+static const struct object_type value_type = OBJECT_TYPE("value", "A value of one session.", value_fields);
+
+static const struct compare_row *row_of(const struct object_at *at)
+{
+	return at->outer->data;
+}
+
 static void plain_number(struct buf *out, double value)
 {
-	if (isnan(value))
-		buf_str(out, "n/a");
-	else
-		human_number(out, value, 4);
+	human_number(out, value, 4);
+}
+
+static void row_name(struct buf *out, const struct object_at *at, bool is_page)
+{
+	buf_str(out, at->index == 0 ? row_of(at)->name : "");
 }
 
 // Ratio to the smallest value; empty if that is 0 or negative.
-static void ratio_cell(struct table *table, const struct compare_row *row, size_t i)
+static void ratio(struct buf *out, const struct object_at *at, bool is_page)
 {
-	struct buf *cell = table_cell(table, false);
-	if (!(row->values[0].value > 0) || isnan(row->values[i].value))
+	double least = row_of(at)->values[0].value, value = row_of(at)->values[at->index].value;
+	if (!(least > 0) || isnan(value))
 		return;
-	buf_str(cell, "× ");
-	buf_fixed(cell, row->values[i].value / row->values[0].value, 3);
+	buf_str(out, "× ");
+	buf_fixed(out, value / least, 3);
 }
 
-/* The first column names the quantity once; one row per session follows. */
-static void rows_of(struct table *table, const struct compare_row *row, size_t n, void (*print)(struct buf *, double))
+// Overlapping intervals show no significant difference; without errors there is no verdict.
+static void overlap(struct buf *out, const struct object_at *at, bool is_page)
 {
-	for (size_t i = 0; i < n; i++) {
-		buf_str(table_cell(table, false), i == 0 ? row->name : "");
-		buf_str(table_cell(table, false), row->values[i].session);
-		print(table_cell(table, false), row->values[i].value);
-		ratio_cell(table, row, i);
-	}
+	const struct compare_value *least = &row_of(at)->values[0], *value = at->data;
+	if (at->index > 0 && value->value - value->error <= least->value + least->error)
+		buf_str(out, "no difference seen");
 }
-
-static const struct table_column value_columns[] = {{"", false}, {"", false}, {"", true}, {"ratio", true}};
 
 // Omits quantities that are 0 or unknown in all sessions; most programs have many.
 static bool is_shown(const struct compare_row *row, size_t n)
@@ -90,18 +103,37 @@ static bool is_shown(const struct compare_row *row, size_t n)
 	return false;
 }
 
-static void value_table(const struct page *page, const struct compare_row *rows, size_t n_rows,
+// Energy has errors. Returns whether a figure is marked.
+static bool value_table(const struct page *page, const struct compare_row *rows, size_t n_rows,
 	void (*print)(struct buf *, double))
 {
-	struct table table;
-	table_init(&table, value_columns, ARRAY_SIZE(value_columns));
-	for (size_t i = 0; i < n_rows; i++)
-		if (is_shown(&rows[i], page->n_sessions))
-			rows_of(&table, &rows[i], page->n_sessions, print);
-	if (table.n_cells == 0)
+	const bool is_energy = print == human_energy;
+	const struct column columns[] = {
+		{NULL, "", COLUMN_NAME, .write = row_name},
+		{"session", .kind = COLUMN_TEXT},
+		{"value", is_energy ? "energy" : "", .print = print, .error = is_energy ? "error" : NULL,
+			.error_title = is_energy ? "error" : NULL},
+		{NULL, "ratio", .write = ratio},
+		{NULL, "", COLUMN_TEXT, .write = overlap, .is_optional = true},
+	};
+	const struct grid grid = GRID(NULL, columns);
+	struct object_at *of = calloc_array(n_rows * (page->n_sessions + 1) + 1, sizeof(*of));
+	struct rows cells = {.at = of + n_rows};
+	for (size_t r = 0; of != NULL && r < n_rows; r++) {
+		of[r] = (struct object_at){.data = &rows[r]};
+		for (size_t i = 0; (is_energy || is_shown(&rows[r], page->n_sessions)) && i < page->n_sessions; i++)
+			cells.at[cells.n++] = (struct object_at){&value_type, &rows[r].values[i], &of[r], i, NULL};
+	}
+	cells.shown = cells.n;
+	if (of == NULL)
+		page->out->failed = -ENOMEM;
+	else if (cells.n == 0)
 		buf_printf(page->out, "  %s0 or unknown throughout%s\n", page->style->faint, page->style->off);
-	table_print(&table, page->out, page->style);
-	table_finish(&table);
+	else
+		grid_text(&grid, &cells, page->out, page->style);
+	bool is_marked = of != NULL && grid_is_marked(&grid, &cells, ON_TEXT);
+	free(of);
+	return is_marked;
 }
 
 /* Whole runs, and blocks that differ */
@@ -284,48 +316,18 @@ static void blocks_that_differ(const struct page *page)
 
 /* All figures */
 
-// Overlapping intervals show no significant difference; without errors there is no verdict.
-static const char *verdict(const struct compare_row *row, size_t i)
-{
-	const struct compare_value *least = &row->values[0], *value = &row->values[i];
-	if (i == 0 || isnan(value->value) || isnan(value->error) || isnan(least->error))
-		return "";
-	return value->value - value->error <= least->value + least->error ? "no difference seen" : "";
-}
-
-static void energy_rows(struct table *table, const struct compare_row *row, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		buf_str(table_cell(table, false), i == 0 ? row->name : "");
-		buf_str(table_cell(table, false), row->values[i].session);
-		human_energy(table_cell(table, false), row->values[i].value);
-		struct buf *error = table_cell(table, false);
-		if (!isnan(row->values[i].error))
-			human_error_of(error, row->values[i].value, row->values[i].error);
-		ratio_cell(table, row, i);
-		buf_str(table_cell(table, false), verdict(row, i));
-	}
-}
-
 static void energy(const struct page *page, const struct comparison *c)
 {
-	static const struct table_column columns[] = {{"", false}, {"", false}, {"energy", true}, {"error", true},
-		{"ratio", true}, {"", false}};
-	struct table table;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	struct compare_row whole = c->energy;
-	whole.name = "whole run";
-	bool any_marked = is_marked(page, &whole);
-	energy_rows(&table, &whole, c->n_sessions);
-	for (size_t b = 0; b < c->n_blocks; b++) {
-		energy_rows(&table, &c->block_energy[b], c->n_sessions);
-		any_marked |= is_marked(page, &c->block_energy[b]);
-	}
+	struct compare_row *rows = calloc_array(c->n_blocks + 1, sizeof(*rows));
+	if (rows == NULL)
+		return;
+	rows[0] = (struct compare_row){"whole run", c->energy.values};
+	for (size_t b = 0; b < c->n_blocks; b++)
+		rows[1 + b] = c->block_energy[b];
 	title(page, "Energy", "");
-	table_print(&table, page->out, page->style);
-	if (any_marked)
+	if (value_table(page, rows, 1 + c->n_blocks, human_energy))
 		buf_printf(page->out, "  %s\n", unresolved_note);
-	table_finish(&table);
+	free(rows);
 }
 
 /* Other tables */

@@ -10,24 +10,39 @@
 #include "report/html.h"
 #include "report/report.h"
 
+#include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROWS_MAX = 2000 };
 
 struct layer {
+	const json_t *row;
 	const char *name;
 	bool is_measured;
 	double parameters, multiply_adds, energy_j, error_j, time_s;
 	double passes; // number of forward passes, each with all multiply_adds
+	double share_percent, per_giga_j;
 };
+
+#define L struct layer
+static const struct field layer_fields[] = {
+	FIELD(L, parameters, NULL, "number of parameters", .title = "parameters"),
+	FIELD(L, multiply_adds, NULL, "multiply-adds per forward pass", .title = "multiply-adds"),
+	FIELD(L, time_s, "s", "time without nested layers", .title = "own time"),
+	FIELD(L, energy_j, "J", "energy without nested layers", .title = "own energy"),
+	FIELD(L, error_j, "J", "half of its 95 % interval"),
+	FIELD(L, share_percent, "%", "share of the program's energy", .title = "share"),
+	FIELD(L, per_giga_j, "J", "energy of 10^9 multiply-adds", .title = "J per 10<sup>9</sup> multiply-adds"),
+};
+#undef L
+static const struct object_type layer_type = OBJECT_TYPE("layer", "A layer of a model.", layer_fields);
 
 struct layers {
 	const struct part *part;
 	json_t *summary, *kept; // owned; NULL: none
 	json_t *costs; // owned: stored rows by name
-	json_t *rows;  // owned: rows of the summary, then other measured rows: containers, time outside layers
+	struct layer *all; // rows of the summary, then other measured rows: containers, time outside layers
+	size_t n;
 	bool has_costs;
 };
 
@@ -115,6 +130,7 @@ static void cost_by_spans(struct layer *layer, const json_t *row, const struct f
 static struct layer layer_of(const struct layers *layers, const json_t *row)
 {
 	struct layer layer = {
+		.row = row,
 		.name = json_string_value(json_object_get(row, "name")),
 		.parameters = number(row, "parameters"),
 		.multiply_adds = number(row, "multiply_adds"),
@@ -122,6 +138,8 @@ static struct layer layer_of(const struct layers *layers, const json_t *row)
 		.error_j = NAN,
 		.time_s = NAN,
 		.passes = NAN,
+		.share_percent = NAN,
+		.per_giga_j = NAN,
 	};
 	if (is_outside(row))
 		layer.parameters = NAN;
@@ -132,15 +150,40 @@ static struct layer layer_of(const struct layers *layers, const json_t *row)
 		cost_by_row(&layer, row, cost);
 	else if (layers->kept == NULL && layer.name[0] != '\0')
 		cost_by_spans(&layer, row, layers->part->f);
+	layer.share_percent = layer.energy_j / layers->part->f->ledger.target_j * 100;
+	if (layer.multiply_adds > 0)
+		layer.per_giga_j = layer.energy_j / (layer.passes * layer.multiply_adds) * 1e9;
 	return layer;
 }
 
-static void shape_cell(struct buf *out, const json_t *shape)
+static const struct layer *layer_at(const struct object_at *at)
+{
+	return at->data;
+}
+
+static void name(struct buf *out, const struct object_at *at, bool is_page)
+{
+	const struct layer *layer = layer_at(at);
+	if (is_outside(layer->row))
+		buf_str(out, "<span class=\"faint\">outside layers</span>");
+	else if (layer->name != NULL && layer->name[0] != '\0')
+		part_name(out, layer->name);
+	else
+		buf_str(out, "<span class=\"faint\">(model)</span>");
+}
+
+static void type(struct buf *out, const struct object_at *at, bool is_page)
+{
+	const json_t *row = layer_at(at)->row;
+	if (!is_outside(row))
+		part_name(out, json_string_value(json_object_get(row, "type")));
+}
+
+static void shape(struct buf *out, const struct object_at *at, bool is_page)
 {
 	size_t i;
 	json_t *size;
-	buf_str(out, "<td class=\"text\">");
-	json_array_foreach(shape, i, size)
+	json_array_foreach(json_object_get(layer_at(at)->row, "output_shape"), i, size)
 	{
 		buf_str(out, i == 0 ? "" : " × ");
 		if (json_is_integer(size))
@@ -148,108 +191,44 @@ static void shape_cell(struct buf *out, const json_t *shape)
 		else
 			html_text(out, json_is_string(size) ? json_string_value(size) : "?");
 	}
-	buf_str(out, "</td>");
 }
 
-static void row(const struct layers *layers, const json_t *json)
-{
-	struct buf *out = layers->part->out;
-	struct layer layer = layer_of(layers, json);
-	const char *type = json_string_value(json_object_get(json, "type"));
-	buf_str(out, "<tr><th scope=\"row\" class=\"name\">");
-	if (is_outside(json))
-		buf_str(out, "<span class=\"faint\">outside layers</span>");
-	else if (layer.name != NULL && layer.name[0] != '\0')
-		part_name(out, layer.name);
-	else
-		buf_str(out, "<span class=\"faint\">(model)</span>");
-	buf_str(out, "</th><td class=\"text\">");
-	if (!is_outside(json))
-		part_name(out, type);
-	buf_str(out, "</td>");
-	part_cell(out, layer.parameters, human_count);
-	part_cell(out, layer.multiply_adds, human_count);
-	shape_cell(out, json_object_get(json, "output_shape"));
-	if (layers->has_costs) {
-		double all_j = layers->part->f->ledger.target_j;
-		const char *mark = unresolved_mark(layer.energy_j, layer.error_j);
-		part_cell(out, layer.time_s, human_short_time);
-		part_cell_energy(out, layer.energy_j, layer.error_j);
-		part_cell_marked(out, layer.energy_j / all_j * 100, part_percent, mark);
-		part_cell_marked(out,
-			layer.multiply_adds > 0 ? layer.energy_j / (layer.passes * layer.multiply_adds) * 1e9
-						: (double)NAN,
-			human_energy, mark);
-	}
-	buf_str(out, "</tr>\n");
-}
-
-struct place {
-	size_t index; // in the model's order
-	double energy_j;
+#define DERIVED .error = "error_j", .of = "energy_j"
+enum { COST_COLUMNS = 4 }; // the last ones, only if a layer has been measured
+static const struct column columns[] = {
+	{NULL, "layer", COLUMN_NAME, .write = name},
+	{NULL, "type", COLUMN_TEXT, .write = type},
+	{"parameters", .print = human_count},
+	{"multiply_adds", .print = human_count},
+	{NULL, "output", COLUMN_TEXT, .write = shape},
+	{"time_s"},
+	{"energy_j", .error = "error_j", .is_sorted = true},
+	{"share_percent", .print = part_percent, DERIVED},
+	{"per_giga_j", DERIVED},
 };
-
-static int by_energy(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-	if (!isnan(x->energy_j) && !isnan(y->energy_j) && x->energy_j != y->energy_j)
-		return x->energy_j > y->energy_j ? -1 : 1;
-	if (isnan(x->energy_j) != isnan(y->energy_j))
-		return isnan(x->energy_j) ? 1 : -1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
-// Sorts by energy, descending, because print shows only a few rows. Without energies, keeps the model's order.
-static void sort_rows(struct layers *layers)
-{
-	size_t n = json_array_size(layers->rows);
-	struct place *places = calloc(n, sizeof(*places));
-	json_t *sorted = json_array();
-	for (size_t i = 0; places != NULL && i < n; i++)
-		places[i] = (struct place){i, layer_of(layers, json_array_get(layers->rows, i)).energy_j};
-	if (places != NULL && n > 0)
-		qsort(places, n, sizeof(*places), by_energy);
-	for (size_t i = 0; i < n; i++)
-		json_array_append(sorted, json_array_get(layers->rows, places != NULL ? places[i].index : i));
-	free(places);
-	json_decref(layers->rows);
-	layers->rows = sorted;
-}
-
-static bool any_marked(const struct layers *layers)
-{
-	size_t i;
-	json_t *row;
-	json_array_foreach(layers->rows, i, row)
-	{
-		struct layer layer = layer_of(layers, row);
-		if (unresolved_mark(layer.energy_j, layer.error_j)[0] != '\0')
-			return true;
-	}
-	return false;
-}
 
 static void table(const struct layers *layers)
 {
-	static const struct part_column columns[] = {{"layer", "name"}, {"type", "text"}, {"parameters"},
-		{"multiply-adds"}, {"output", "text"}, {"own time"}, {"own energy", NULL, "descending"}, {"share"},
-		{"J per 10<sup>9</sup> multiply-adds"}};
-	size_t n = json_array_size(layers->rows);
-	if (n == 0)
+	struct rows rows = {.at = arena_alloc(layers->part->document->arena, layers->n + 1, sizeof(*rows.at)),
+		.n = layers->n};
+	struct grid grid = GRID("layers-table", columns);
+	if (rows.at == NULL) {
+		layers->part->out->failed = -ENOMEM;
 		return;
-	part_table_begin(layers->part, "layers-table", NULL, columns, layers->has_costs ? 9 : 5, true);
-	for (size_t i = 0; i < n && i < ROWS_MAX; i++)
-		row(layers, json_array_get(layers->rows, i));
-	part_table_end(layers->part);
-	print_limit_mark(layers->part, PRINT_LAYERS, n < ROWS_MAX ? n : ROWS_MAX);
-	if (n > ROWS_MAX)
-		buf_printf(layers->part->out, "<p class=\"faint small\">… and %zu more.</p>\n", n - ROWS_MAX);
+	}
+	if (rows.n == 0)
+		return;
+	for (size_t i = 0; i < rows.n; i++)
+		rows.at[i] = (struct object_at){.type = &layer_type, .data = &layers->all[i], .index = i};
+	if (layers->has_costs) // print shows only a few rows
+		rows_sort(&rows, "energy_j", NULL);
+	else
+		grid.n_columns -= COST_COLUMNS;
+	part_grid(layers->part, &grid, &rows, (struct limits){ROWS_MAX, ROWS_MAX, PRINT_LAYERS});
 	if (layers->has_costs)
 		buf_str(layers->part->out,
 			"<p class=\"faint small\">Time and energy cover forward and backward passes, without nested layers. "
 			"Multiply-adds are per forward pass; joules per multiply-add include all calls.</p>\n");
-	if (any_marked(layers))
-		html_section_note(layers->part, unresolved_note);
 }
 
 static void fact(struct buf *out, const char *name, double value)
@@ -289,39 +268,35 @@ static void figures(const struct layers *layers)
 	buf_str(out, "</dl>\n");
 }
 
-static bool any_cost(const struct layers *layers)
+static void add(struct layers *layers, const json_t *row)
 {
-	size_t i;
-	json_t *row;
-	json_array_foreach(layers->rows, i, row)
-	{
-		if (layer_of(layers, row).is_measured)
-			return true;
-	}
-	return false;
+	struct layer layer = layer_of(layers, row);
+	layers->has_costs |= layer.is_measured;
+	layers->all[layers->n++] = layer;
 }
 
 static void gather(struct layers *layers)
 {
 	const json_t *known = json_object_get(layers->summary, "layers");
 	json_t *names = json_object(), *row;
-	size_t i;
-	json_array_foreach(known, i, row)
-	{
-		const char *name = json_string_value(json_object_get(row, "name"));
-		json_array_append(layers->rows, row);
-		if (name != NULL)
-			json_object_set(names, name, row);
-	}
+	size_t i, n = json_array_size(known) + json_array_size(layers->kept);
+	layers->all = arena_alloc(layers->part->document->arena, n + 1, sizeof(*layers->all));
+	if (layers->all == NULL)
+		layers->part->out->failed = -ENOMEM;
 	json_array_foreach(layers->kept, i, row)
 	{
-		const char *name = json_string_value(json_object_get(row, "name"));
-		if (name == NULL)
-			continue;
 		if (!is_outside(row))
-			json_object_set(layers->costs, name, row);
-		if (is_outside(row) || json_object_get(names, name) == NULL)
-			json_array_append(layers->rows, row);
+			json_object_set(layers->costs, json_string_value(json_object_get(row, "name")), row);
+	}
+	for (i = 0; layers->all != NULL && i < n; i++) {
+		size_t n_known = json_array_size(known);
+		row = i < n_known ? json_array_get(known, i) : json_array_get(layers->kept, i - n_known);
+		const char *of = json_string_value(json_object_get(row, "name"));
+		if (i < n_known)
+			json_object_set(names, of, row);
+		else if (of == NULL || (!is_outside(row) && json_object_get(names, of) != NULL))
+			continue;
+		add(layers, row);
 	}
 	json_decref(names);
 }
@@ -344,20 +319,15 @@ void section_layers(const struct part *part)
 		.summary = stored(part->run, META_KEY_META_PREFIX "model_summary", JSON_OBJECT),
 		.kept = stored(part->run, "torch_layers", JSON_ARRAY),
 		.costs = json_object(),
-		.rows = json_array(),
 	};
 	if (layers.summary != NULL || json_array_size(layers.kept) > 0) {
 		gather(&layers);
-		layers.has_costs = any_cost(&layers);
-		if (layers.has_costs)
-			sort_rows(&layers);
 		section_begin(part, "layers", layers.summary != NULL ? "Layers and complexity" : "Layers");
 		if (layers.summary != NULL)
 			figures(&layers);
 		table(&layers);
 		section_end(part);
 	}
-	json_decref(layers.rows);
 	json_decref(layers.costs);
 	json_decref(layers.kept);
 	json_decref(layers.summary);
