@@ -3,16 +3,17 @@
 
 usage: make-wheel.py SOURCE BUILD FOLDER
 
-The wheel goes to FOLDER, built in BUILD. auditwheel must confirm its platform tag, twine its metadata, and tests/python/wheel.py
-installs it for each Python found, and where neither compiler nor libraries are. auditwheel and twine are installed from
-Python's package index into a virtual environment in $XDG_CACHE_HOME/wattle/wheel; where that fails, their checks are skipped.
+The wheel goes to FOLDER, built in BUILD. auditwheel must confirm its platform tag, twine its metadata. tests/python/wheel.py
+installs it for each Python found, and where neither compiler nor libraries are; tests/python/annotations.py checks its type hints
+with mypy and pyright. auditwheel, twine and pyright are installed from Python's package index into a virtual environment in
+$XDG_CACHE_HOME/wattle/wheel; where that fails, their checks are skipped.
 """
 import os
 import pathlib
 import subprocess
 import sys
 
-TOOLS = ("auditwheel==6.8.2", "twine==7.0.0")
+TOOLS = ("auditwheel==6.8.2", "twine==7.0.0", "pyright==1.1.414")
 
 
 def build(source, build_folder, folder):
@@ -36,7 +37,7 @@ def tools():
         done = subprocess.run([programs / "pip", "install", "--quiet", "--disable-pip-version-check", *TOOLS],
                               capture_output=True, text=True)
         if done.returncode != 0:
-            print(f"auditwheel and twine: skipped, they can't be installed: {done.stderr.strip().splitlines()[-1]}")
+            print(f"auditwheel, twine and pyright: skipped, they can't be installed: {done.stderr.strip().splitlines()[-1]}")
             return None
     return programs
 
@@ -59,9 +60,10 @@ def main(source, build_folder, folder):
     tests = source / "tests"
     environment = {**os.environ, "WATTLE_WHEEL": str(wheel), "WATTLE_TESTS": str(tests), "WATTLE_BUILD": str(build_folder),
                    "PYTHONPATH": os.pathsep.join(map(str, (build_folder / "python", tests / "python", tests / "e2e")))}
-    status = subprocess.run([sys.executable, tests / "python/wheel.py"], env=environment).returncode
+    failed = [name for name in ("wheel", "annotations")
+              if subprocess.run([sys.executable, tests / f"python/{name}.py"], env=environment).returncode != 0]
     print(wheel)
-    return status
+    return len(failed)
 
 
 if __name__ == "__main__":

@@ -370,20 +370,19 @@ class TuneResult(NamedTuple):
     def plot(self, ax: Optional["matplotlib.axes.Axes"] = None) -> "matplotlib.axes.Axes":
         """Objective over limit: measurements with their intervals, the model, the chosen limit."""
         import matplotlib.pyplot
-        if ax is None:
-            ax = matplotlib.pyplot.subplots()[1]
+        axes: Any = matplotlib.pyplot.subplots()[1] if ax is None else ax
         x = [_limit(row) for row in self.caps]
         y = [row.objective_interval for row in self.caps]
         errors = [[max(i.value - i.low, 0) for i in y], [max(i.high - i.value, 0) for i in y]]
-        ax.errorbar(x, [i.value for i in y], yerr=errors, fmt="o", capsize=3, label="measured, 95 %")
+        axes.errorbar(x, [i.value for i in y], yerr=errors, fmt="o", capsize=3, label="measured, 95 %")
         if self.curve:
-            ax.plot(*zip(*self.curve), label=self.model)
-        ax.axvline(self.chosen, linestyle="--", color="gray", label=f"chosen: {_show.number(self.chosen)} {self.unit}")
-        ax.set_xlabel(f"limit ({self.unit})")
-        ax.set_ylabel(f"{self.objective} of a step ({self.objective_unit})")
-        ax.set_title(self.device)
-        ax.legend()
-        return ax
+            axes.plot(*zip(*self.curve), label=self.model)
+        axes.axvline(self.chosen, linestyle="--", color="gray", label=f"chosen: {_show.number(self.chosen)} {self.unit}")
+        axes.set_xlabel(f"limit ({self.unit})")
+        axes.set_ylabel(f"{self.objective} of a step ({self.objective_unit})")
+        axes.set_title(self.device)
+        axes.legend()
+        return axes
 
     def _columns(self) -> builtins.list[str]:
         return ["limit_w" if self.unit == "W" else "limit_mhz", "windows", "steps", "energy_j", "time_s",
@@ -484,8 +483,9 @@ def _progress(tell: Callable[[Progress], Any]) -> Callable[[float, float, float,
 
 
 def _call(step: Step) -> Callable[[], Any]:
-    if hasattr(step, "__next__"):
-        return step.__next__
+    advance: Optional[Callable[[], Any]] = getattr(step, "__next__", None)
+    if advance is not None:
+        return advance
     if not callable(step):
         raise TypeError(f"step must be a function or an iterator, not {type(step).__name__}; iter() makes an iterator")
     return step

@@ -8,8 +8,9 @@ from . import _show, _wattle
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from typing_extensions import TypeAlias
 
-    Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
+    Masked: TypeAlias = np.ma.MaskedArray[Any, np.dtype[Any]]
 
 Clock = Callable[[Any], Any]  #: CLOCK_MONOTONIC ns (array) to a pandas index
 

@@ -238,11 +238,12 @@ def plot(report: Json, charts: Json, kind: Optional[str], ax: Optional[Axes]) ->
         raise ValueError("this run has nothing to show: it is too short, or nothing was measured")
     if kind is not None and kind not in kinds:
         raise ValueError(f"this run has no picture {kind!r}; it has {', '.join(kinds)}")
+    axes: Any = ax
     if ax is None:
         import matplotlib.pyplot
-        ax = matplotlib.pyplot.subplots(figsize=(9, 3.6), layout="constrained")[1]
+        axes = matplotlib.pyplot.subplots(figsize=(9, 3.6), layout="constrained")[1]
     for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+        axes.spines[side].set_visible(False)
     draw, what = kinds[kind if kind is not None else next(iter(kinds))]
-    draw(Picture(report, charts, ax), what)
-    return ax
+    draw(Picture(report, charts, axes), what)
+    return axes

@@ -9,8 +9,9 @@ from . import _show, _wattle
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from typing_extensions import TypeAlias
 
-    Array = np.ndarray[Any, np.dtype[Any]]
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 _SHOWN = 50  # rows of a repr
 

@@ -33,12 +33,12 @@ def standard() -> str:
 
 def headers() -> list[str]:
     """torch.utils.cpp_extension has them too, but prints messages about CUDA."""
-    top = pathlib.Path(torch.__file__).parent / "include"
+    top = pathlib.Path(str(torch.__file__)).parent / "include"
     return [str(top), str(top / "torch/csrc/api/include")]
 
 
 def libraries() -> str:
-    return str(pathlib.Path(torch.__file__).parent / "lib")
+    return str(pathlib.Path(str(torch.__file__)).parent / "lib")
 
 
 def definitions() -> list[str]:

@@ -45,7 +45,7 @@ def make_inputs(sizes: Union[Size, Mapping[str, Size]], dtypes: Dtypes, batch_di
         return (), {name: _make(size, dtypes.get(name), batch_dim, device, default) for name, size in sizes.items()}
     if not isinstance(sizes, (tuple, list, torch.Size)) or not sizes:
         if isinstance(sizes, torch.Tensor):
-            raise TypeError(f"input_size: a tensor is not a size; give input_data=TENSOR, or its size, {tuple(sizes.shape)}")
+            raise TypeError(f"input_size: a tensor is not a size; give input_data=TENSOR, or its size, {tuple(sizes.shape)}")  # pyright: ignore[reportAttributeAccessIssue]
         raise TypeError(f"input_size: {reprlib.repr(sizes)} is not valid; give a size with its batch, as (1, 3, 224, 224), a "
                         "list of sizes, or a dict of sizes by argument name")
     each = [sizes] if is_size(sizes) else list(sizes)
@@ -67,13 +67,13 @@ def _make(size: Size, dtype: Optional[torch.dtype], batch_dim: Optional[int], de
         raise TypeError(f"input_size: {size!r} is not a size; give integers, such as (1, 3, 224, 224)")
     if any(n <= 0 for n in size):
         raise ValueError(f"input_size: {tuple(size)} has a dimension that is not positive")
-    dtype = dtype or default
+    kind: torch.dtype = default if dtype is None else dtype
     if device.type == "meta":
-        made = torch.empty(tuple(size), dtype=dtype, device=device)
-    elif dtype.is_floating_point or dtype.is_complex:
-        made = torch.rand(tuple(size), generator=torch.Generator().manual_seed(0)).to(device, dtype)
+        made = torch.empty(tuple(size), dtype=kind, device=device)
+    elif kind.is_floating_point or kind.is_complex:
+        made = torch.rand(tuple(size), generator=torch.Generator().manual_seed(0)).to(device, kind)
     else:
-        made = torch.zeros(tuple(size), dtype=dtype, device=device)
+        made = torch.zeros(tuple(size), dtype=kind, device=device)
     return made if batch_dim is None else made.unsqueeze(batch_dim)
 
 

@@ -17,7 +17,7 @@ class Readable:
     """row.name and row["name"] are the same, and dict(row) works."""
 
     def keys(self) -> list[str]:
-        return [one.name for one in fields(self)]
+        return [one.name for one in fields(self)]  # pyright: ignore[reportArgumentType]  # of dataclasses
 
     def __getitem__(self, key: str) -> Any:
         if key not in self.keys():

@@ -26,9 +26,9 @@ class TorchCuda:
     def record(self, device: int, event: Optional[Any]) -> tuple[int, Any]:
         """(stream, event): an event, reused if one is given, in the device's current stream."""
         stream = self._cuda.current_stream(device)
-        event = event if event is not None else self._cuda.Event(enable_timing=True)
-        event.record(stream)
-        return stream.cuda_stream, event
+        used: Any = event if event is not None else self._cuda.Event(enable_timing=True)
+        used.record(stream)
+        return stream.cuda_stream, used
 
     def is_over(self, event: Any) -> bool:
         return bool(event.query())

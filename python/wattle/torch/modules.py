@@ -62,7 +62,7 @@ def find(model: Model, inside_compiled: bool) -> Parts:
 
 def _named(model: Model) -> Iterator[tuple[str, torch.nn.Module]]:
     if isinstance(model, torch.nn.Module):
-        yield from model.named_modules()
+        yield from model.named_modules()  # pyright: ignore[reportAttributeAccessIssue]
         return
     if not isinstance(model, Mapping) or not model or not all(
             isinstance(name, str) and isinstance(one, torch.nn.Module) for name, one in model.items()):

@@ -74,7 +74,7 @@ def _split(batch: Any, needs_labels: bool) -> tuple[Any, Any]:
         return batch[0], batch[1]
     if needs_labels:
         raise ValueError(f"train=True needs batches of data and labels, not of {type(batch).__name__}")
-    return (batch[0], None) if isinstance(batch, (list, tuple)) else (batch, None)
+    return (batch[0], None) if isinstance(batch, (list, tuple)) else (batch, None)  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def _call(model: Any, inputs: Any) -> Any:

@@ -29,7 +29,7 @@ def _interval_s(period: float, measurement_period: Optional[float]) -> float:
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, numbers.Real) or not SHORTEST_S <= value <= LONGEST_S:
             raise ValueError(f"{name} must be a number of seconds from {SHORTEST_S} to {LONGEST_S:.0f}, not {value!r}")
-    return float(value)
+    return float(period if measurement_period is None else measurement_period)
 
 
 class Experiment:

@@ -42,7 +42,7 @@ class JsonParser(Driver):
         self.power_metric_filename = str(self._path / "power_metrics.json")
         self.exp_metric_filename = str(self._path / "results_exp.json")
         self.model_card_file = str(self._path / "model_summary.json")
-        self.wattmeter_logfile: str = str(self._path / "omegawatt.csv")
+        self.wattmeter_logfile: str = str(self._path / "omegawatt.csv")  # pyright: ignore[reportIncompatibleVariableOverride]
         self._path.mkdir(parents=True, exist_ok=True)
         self._write_metadata()
 
