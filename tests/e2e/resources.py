@@ -130,7 +130,8 @@ def counters_never_fall(workdir):
     """CPU counters of the samples: never decrease, also while children start and end"""
     workdir.burn("children", "200", "5", options=["-i", "10ms"])
     for column in ("main_cpu_ns", "descendants_cpu_ns", "system_cpu_busy_ns", "self_cpu_ns"):
-        values = [row[0] for row in workdir.rows(f"select {column} from sample where {column} is not null order by t_ns")]
+        values = [row[0] for row in workdir.rows(
+            f"select {column} from sample where {column} is not null order by t_ns")]
         assert values == sorted(values), column
 
 

@@ -21,7 +21,8 @@ def in_own_mounts(workdir, script, *options):
 
 @test
 def killed_recorder(workdir):
-    """kill -9 of the recorder at many moments: the command continues, the file opens with all rows up to the last second"""
+    """kill -9 of the recorder at many moments: the command continues, the file opens with all rows up to the last
+    second"""
     for number, moment_s in enumerate((0.0, 0.03, 0.3, 0.9, 1.02, 1.5, 2.1)):
         name = f"{number}.sqlite"
         process = workdir.start("run", "-q", "-i", "5ms", "-o", name, "--", "sh", "-c",
@@ -219,8 +220,8 @@ def appended_under_a_readers_lock(workdir):
 
 @test
 def new_recording_holds_the_lock(workdir):
-    """recording that creates or replaces a file holds FILE-lock: a second one is refused, also before the file exists or while
-    a reader blocks the mark"""
+    """recording that creates or replaces a file holds FILE-lock: a second one is refused, also before the file exists
+    or while a reader blocks the mark"""
     lock = workdir.folder / "run.sqlite-lock"
     for option in ([], ["--overwrite"]):
         process = workdir.start("run", "-q", *option, "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1")
