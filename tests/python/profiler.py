@@ -1,5 +1,5 @@
-"""De Feo's power-cap profiler on a fake card that obeys limits: its result, and that the card, the model, the optimizer and
-the random generators are unchanged afterwards."""
+"""De Feo's power-cap profiler on a fake card that obeys limits: its result, and that the card, the model, the optimizer
+and the random generators are unchanged afterwards."""
 import collections
 import copy
 import csv
