@@ -6,8 +6,8 @@ usage: install.py BUILD [DESTDIR]                 install a build folder into it
        install.py --prefix-of BUILD               print the prefix
 
 The record is PREFIX/share/wattle/installed.txt: `SHA256  PATH` of each file, `link  PATH`, and `folder  PATH` of each folder that did
-not exist before. A file that has changed since stays and is named. A second installation removes what only the first one had.
-"""
+not exist before. A file that has changed since stays and is named. A second installation removes what only the first
+one had. """
 import hashlib
 import json
 import os
@@ -47,7 +47,8 @@ def state(path):
 def read_record(destdir, prefix):
     """{path: state}, in the order of installation."""
     file = inside(destdir, prefix / RECORD)
-    if file.exists() and os.geteuid() == 0 and file.stat().st_uid != 0:  # another user could name any file that belongs to root
+    # another user could name any file that belongs to root
+    if file.exists() and os.geteuid() == 0 and file.stat().st_uid != 0:
         sys.exit(f"install.py: {file} belongs to user {file.stat().st_uid}; run make as that user")
     rows = (line.split("  ", 1) for line in file.read_text().splitlines()) if file.exists() else ()
     return {pathlib.Path(path): what for what, path in rows}
