@@ -230,7 +230,8 @@ def served(env, scrapes, looks=25):
     text."""
     words = ["--listen", "127.0.0.1:0", "-i", "200ms", "--jobs", "50", "--cgroups", "20", "--processes", "20"]
     # A namespace of its own: whatever else runs here, it sees 200 processes in ten jobs, and itself.
-    crowd = "for job in 1 2 3 4 5 6 7 8 9 10; do for n in $(seq 20); do SLURM_JOB_ID=$job sleep 100 & done; done 2>&-; exec \"$0\" \"$@\""
+    crowd = ("for job in 1 2 3 4 5 6 7 8 9 10; do for n in $(seq 20); do SLURM_JOB_ID=$job sleep 100 & done; done "
+             "2>&-; exec \"$0\" \"$@\"")
     around = subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh",
                                "-c", crowd, WATTLE, "serve", *words],
                               env=env, stderr=subprocess.PIPE, text=True)

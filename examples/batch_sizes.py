@@ -5,7 +5,8 @@
     python3 examples/batch_sizes.py 8 64 --size 64 --images 2048 --rounds 5
 
 Rounds alternate, so that a machine that warms up or runs other programs favours neither. For the significance of a
-difference use `wattle bench -- python3 … ::: python3 …`, which repeats whole programs in random order. """
+difference use `wattle bench -- python3 … ::: python3 …`, which repeats whole programs in random order.
+"""
 import argparse
 import os
 import statistics

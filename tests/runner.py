@@ -51,8 +51,10 @@ LEAVES = {  # {program: (script, the runner's message)}; "b…" run concurrently
     "b6": ("sleep 1 & " + PASS, None),  # as guards do: it ends by itself
 }
 MOUNT = "mkdir $TMPDIR/m; mount -t tmpfs none $TMPDIR/m && : > mounted && : > $TMPDIR/m/file || rmdir $TMPDIR/m; " + PASS
-BUSY = "echo $$ > pids; while :; do mktemp $TMPDIR/fXXXXXX > name; setsid sleep 3600 & echo $! >> pids; sleep 0.01; done"
-CGROUP = "for top in /sys/fs/cgroup/unified /sys/fs/cgroup; do mkdir -p $top/wattle-$$-left/below && echo $top/wattle-$$-left > made && break; done; "
+BUSY = ("echo $$ > pids; while :; do mktemp $TMPDIR/fXXXXXX > name; setsid sleep 3600 & echo $! >> pids; sleep 0.01; "
+        "done")
+CGROUP = ("for top in /sys/fs/cgroup/unified /sys/fs/cgroup; do mkdir -p $top/wattle-$$-left/below && echo "
+          "$top/wattle-$$-left > made && break; done; ")
 SHARED_MEMORY = "test $TMPDIR != /tmp || : > /dev/shm/{name}; " + PASS
 # A file in /tmp that ignores $TMPDIR: detected where the program has a /tmp of its own.
 STRAY = "test $TMPDIR != /tmp || : > /tmp/stray; " + PASS

@@ -7,7 +7,8 @@ usage: install.py BUILD [DESTDIR]                 install a build folder into it
 
 The record is PREFIX/share/wattle/installed.txt: `SHA256  PATH` of each file, `link  PATH`, and `folder  PATH` of each folder that did
 not exist before. A file that has changed since stays and is named. A second installation removes what only the first
-one had. """
+one had.
+"""
 import hashlib
 import json
 import os
@@ -118,11 +119,13 @@ def uninstall(prefix, destdir):
     record = read_record(destdir, prefix)
     file = inside(destdir, prefix / RECORD)
     if not record:
-        sys.exit(f"install.py: there is no record {file}; give the PREFIX that was installed to: make uninstall PREFIX=DIR")
+        sys.exit(f"install.py: there is no record {file}; give the PREFIX that was installed to: make uninstall "
+                 "PREFIX=DIR")
     file.unlink()
     kept = remove(destdir, record)
     update_loader_cache(prefix, destdir)
-    print(f"Removed {sum(what != 'folder' for what in record.values()) - len(kept)} files from {inside(destdir, prefix)}.")
+    print(f"Removed {sum(what != 'folder' for what in record.values()) - len(kept)} files from "
+          f"{inside(destdir, prefix)}.")
     for path in kept:
         print(f"Kept, changed since it was installed: {path}")
     for path in OTHERS:

@@ -7,7 +7,8 @@ FD is the reading end of a pipe of the runner's: when the runner exits or closes
 program has started are ended. FOLDER is an empty folder, the program's temporary one; the keeper removes it. Orphans
 become children of this process, daemons too, so none is missed and none of another program is hit. Leftovers are
 reported in a line of TAP that makes the program fail. The last line is the CPU time of all processes. The exit status
-is the program's own. """
+is the program's own.
+"""
 import ctypes
 import os
 import pathlib

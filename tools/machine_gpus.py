@@ -1,7 +1,8 @@
 """Graphics cards for make-machines.py: the folders of class/drm, and amdgpu's binary tables.
 
 Field by field after struct gpu_metrics_v* of the kernel's kgd_pp_interface.h: natural alignment, little-endian, all
-bits set where the chip fills nothing. """
+bits set where the chip fills nothing.
+"""
 import struct
 
 U16, U32, U64 = "H", "I", "Q"

@@ -6,7 +6,8 @@ usage: make-docs.py [--check] SOURCE BUILD
 A table is between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of
 openmetrics.def (with those of metrics.def and blocks.def), `metrics` and a scope of metrics.def, `keys` and a JSON
 document whose schema is in BUILD (`cap-tune`; `blocks/block`: a definition in it), or `deprecated names`: of commands,
-options, JSON keys and Python. --check prints TAP and writes nothing. """
+options, JSON keys and Python. --check prints TAP and writes nothing.
+"""
 import json
 import pathlib
 import re

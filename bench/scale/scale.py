@@ -4,7 +4,8 @@ usage: scale.py BUILD [--hosts N] [--seconds N] [--batch N] [--connections N] [-
 
 BUILD is an optimised build folder with -Dbench=true. The hosts are simulated (host.c): two packages with DRAM and eight
 GPUs each, at 10 Hz, 64 of them in a job. A private server is created and removed by the program; 1,000 hosts for ten
-minutes need 20 GB in /tmp. Seconds are simulated: the server gets as much as it accepts. """
+minutes need 20 GB in /tmp. Seconds are simulated: the server gets as much as it accepts.
+"""
 import argparse
 import json
 import os
@@ -59,7 +60,8 @@ def memory_mb(server: Server) -> float:
 
 def sizes(server: Server) -> dict[str, dict[str, int]]:
     """Bytes of each table of samples and level: of its rows, and of its indexes."""
-    found = server.rows("SELECT c.relname, pg_table_size(c.oid)::bigint, pg_indexes_size(c.oid)::bigint FROM pg_class c "
+    found = server.rows("SELECT c.relname, pg_table_size(c.oid)::bigint, pg_indexes_size(c.oid)::bigint FROM pg_class "
+                        "c "
                         r"WHERE c.relkind = 'r' AND c.relname ~ '^(device_)?sample_\d+_\d$' ORDER BY 1")
     told: dict[str, dict[str, int]] = {}
     for name, rows, indexes in found:
@@ -129,7 +131,8 @@ def queries(build: pathlib.Path, server: Server, loaded: dict, times: int) -> di
         lambda: ask("report", "--store", url, "--run", run, "--format", "json"), times)
     told["list of all runs"], _ = seconds_of(lambda: ask("list", "--store", url), times)
     told["energy of each job, in SQL"], _ = seconds_of(lambda: server.rows(
-        "SELECT r.job_id, sum(e.uj) FROM recording r, LATERAL (SELECT sum(d.uj) AS uj FROM (SELECT max(energy_uj) - min(energy_uj) "
+        "SELECT r.job_id, sum(e.uj) FROM recording r, LATERAL (SELECT sum(d.uj) AS uj FROM (SELECT max(energy_uj) - "
+        "min(energy_uj) "
         "AS uj FROM device_sample WHERE run_id = r.run_id AND level = 0 GROUP BY device) d) e GROUP BY 1"), times)
     told["power of each host by the minute, in SQL"], _ = seconds_of(lambda: server.rows(
         "SELECT run_id, date_trunc('minute', time) AS at, sum(power_mw) / 60e3 FROM device_sample WHERE level < 2 "

@@ -7,7 +7,8 @@ usage: nvml_check.py WATTLE [FOLDER]
 Nothing in the build or the tests depends on this. It needs Python's standard library, only reads, and takes about half
 a minute. It writes its results into FOLDER (default: nvml-check): answers.json, and cards, the same as a file for the
 fake library (tests/fakes/nvml/README.md), with UUIDs replaced, which can be contributed as a test fixture. WATTLE_NVML
-names another library, for a dry run on the fake one. """
+names another library, for a dry run on the fake one.
+"""
 import ctypes
 import json
 import os

@@ -1,7 +1,8 @@
 """wattle export --format aipowermeter: folders from which AIPowerMeter's reader computes wattle's figures.
 
 The reader's algorithm is repeated here: lines of JSON, a curve for each key, split where a segment ends, the
-trapezoidal rule. """
+trapezoidal rule.
+"""
 import csv
 import datetime
 import json

@@ -161,7 +161,8 @@ def wrong_options(workdir):
 @test
 def a_zombie(workdir):
     """zombie process: reported, status 1, no hang"""
-    script = "import os, sys, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint(pid, flush=True)\nsys.stdin.read()\n"
+    script = ("import os, sys, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint(pid, "
+              "flush=True)\nsys.stdin.read()\n")
     parent = workdir.start("-c", script, program=sys.executable, stdin=subprocess.PIPE)
     pid = int(parent.stdout.readline())
     wait_until(lambda: not is_alive(pid), "the zombie")

@@ -9,7 +9,8 @@ import signal
 from harness import BUILD, NOBODY, Skip, main, test, wait_until
 
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
-CARDS = "gpu\nuuid GPU-aaaa\nlimits_mw 100000 400000 400000 300000\ngpu\nuuid GPU-bbbb\nlimits_mw 100000 400000 400000 350000\n"
+CARDS = ("gpu\nuuid GPU-aaaa\nlimits_mw 100000 400000 400000 300000\ngpu\nuuid GPU-bbbb\nlimits_mw 100000 400000 "
+         "400000 350000\n")
 RAPL, HWMON = "class/powercap/intel-rapl:0", "class/drm/card0/device/hwmon/hwmon2"
 FILES = {
     f"{RAPL}/name": "package-0\n", f"{RAPL}/enabled": "0\n",

@@ -2,7 +2,8 @@
 
 Each trial has a machine of its own: a fake card whose set calls take some milliseconds, so that kills fall into them,
 and before and after the limit is in force. The card's log of all set calls shows needless ones, limits too low, and
-calls after the end. """
+calls after the end.
+"""
 import concurrent.futures
 import fcntl
 import os
@@ -165,7 +166,8 @@ def two_hundred_kills(workdir):
         outcomes = [trial.result() for trial in trials]
     left = sum(was_left for _, was_left, _ in outcomes)
     slowest_s = max(took_s for _, _, took_s in outcomes)
-    print(f"# {left} of {sum(who == WHO[3] for who, _, _ in outcomes)} kills of wattle and its guard left a limit to the next "
+    print(f"# {left} of {sum(who == WHO[3] for who, _, _ in outcomes)} kills of wattle and its guard left a limit to "
+          "the next "
           f"start; the slowest guard took {1000 * slowest_s:.0f} ms")
     assert left > 0, "no kill fell into the lifetime of the limit"
 

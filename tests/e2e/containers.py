@@ -1,7 +1,8 @@
 """wattle inside namespaces and containers, and outside measuring them: CPU time, status and run file are as usual.
 
 The container is a real one, of crun, in a mount namespace where /sys/fs/cgroup is version 2 (crun does not support a
-mixture). """
+mixture).
+"""
 import json
 import os
 import pathlib

@@ -300,7 +300,8 @@ def add_test(group):
         shown = [line[:300] for lines in found.values()
                  for line in lines[:DIFF_LINES // min(len(found), 3)]][:DIFF_LINES]
         names = ", ".join(found)
-        hint = (f"\n{len(found)} outputs differ: {names[:400]}\nall of it: WATTLE_BUILD={BUILD} {sys.executable} tests/e2e/golden.py "
+        hint = (f"\n{len(found)} outputs differ: {names[:400]}\nall of it: WATTLE_BUILD={BUILD} {sys.executable} "
+                "tests/e2e/golden.py "
                 f"--diff\nif it is meant: the same with --update, and a line in CHANGELOG")
         assert not found, "\n".join(shown) + hint
     compare.__doc__ = group.__doc__

@@ -21,7 +21,8 @@ def tables(server):
                                            "relkind IN ('r', 'p', 'v') AND NOT relispartition ORDER BY relname")]
     for name in names:
         columns = server.rows(
-            f"SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = '{name}'::regclass "
+            "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = "
+            f"'{name}'::regclass "
                               "AND attnum > 0 AND NOT attisdropped ORDER BY attnum")
         out.append(f"table {name}: {', '.join(' '.join(column) for column in columns)}")
         shown = ", ".join(f'"{column}"::text' for column, _ in columns if column not in NEW)

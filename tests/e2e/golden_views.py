@@ -2,7 +2,8 @@
 time are not.
 
 The machine is simulated: static counters of a server's /sys, three GPUs of the fake NVML with constant power, and a
-/proc of four processes, two of them of a job. """
+/proc of four processes, two of them of a job.
+"""
 import http.client
 import json
 import os

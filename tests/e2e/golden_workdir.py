@@ -1,7 +1,8 @@
 """Shared by the golden tests: run files from SQL text, and outputs as text that can be compared line by line.
 
 The SQL is the run file as version 0.1.0 wrote it (user_version 1). It is data, not made by the tested program, so that
-it also tests reading files of that version later. """
+it also tests reading files of that version later.
+"""
 import base64
 import functools
 import gzip
@@ -199,7 +200,8 @@ def trace(path):
     out = [f"clocks {found.clocks}"]
     for track in found.tracks.values():
         parent = found.tracks[track.parent].name if track.parent else None
-        out.append(f"track {track.name!r} in {parent!r} pid {track.pid} tid {track.tid} process {track.process!r} unit {track.unit!r}")
+        out.append(f"track {track.name!r} in {parent!r} pid {track.pid} tid {track.tid} process {track.process!r} "
+                   f"unit {track.unit!r}")
         out += (f"  {t_ns} {value!r}" for t_ns, value in track.values)
     out += (f"slice {s.track.name!r} {s.depth} {s.name!r} {s.begin_ns} {s.end_ns} {s.category!r} {s.arguments}"
             for s in found.slices)

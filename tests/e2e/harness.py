@@ -2,7 +2,8 @@
 
 A test is a function with the decorator @test; its docstring is its title: condition and expected result. It gets a
 WorkDir: a temporary folder, which is the working directory of everything it starts, with methods that start wattle and
-the burner. All processes of a test are stopped by their pids when it ends, orphans too. Each program prints TAP. """
+the burner. All processes of a test are stopped by their pids when it ends, orphans too. Each program prints TAP.
+"""
 import contextlib
 import fcntl
 import json

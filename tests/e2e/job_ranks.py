@@ -66,7 +66,8 @@ def counters_mounted_over_those_of_the_kernel(workdir):
     for node in range(2):
         tree = workdir.folder / f"class-{node}"
         (tree / "powercap").mkdir(parents=True)
-        inside = f"mount --make-rprivate / && mount --bind {tree} /sys/class && exec {WATTLE} run -q -o {node}.sqlite -- true"
+        inside = (f"mount --make-rprivate / && mount --bind {tree} /sys/class && exec {WATTLE} run -q -o "
+                  f"{node}.sqlite -- true")
         done = workdir.finish(workdir.start("--mount", "sh", "-c", inside, program="unshare",
                                             env={"WATTLE_SYSFS": None}))
         assert done.returncode == 0, done

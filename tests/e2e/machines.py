@@ -5,7 +5,8 @@
 
 Values that vary are null in the file: readings and periods of NVML's fake and of perf's counters, which come from the
 kernel of the test machine. MACHINE stands for the machine's folder. tests/machines/README.md describes how to add a
-machine. """
+machine.
+"""
 import difflib
 import json
 import os

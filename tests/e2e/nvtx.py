@@ -65,7 +65,8 @@ def capture(workdir, app, act, *options):
 
 
 SPANS = ("select span.name, around.name, span.category, span.kind, span.close, (span.end_ns - span.begin_ns) / 1e6, "
-         "span.pid, span.tid from span left join span around on around.id = span.parent order by span.begin_ns, span.id")
+         "span.pid, span.tid from span left join span around on around.id = span.parent order by span.begin_ns, "
+         "span.id")
 
 
 @both

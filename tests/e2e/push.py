@@ -275,7 +275,8 @@ def other_versions(workdir):
     """server with one column or table more or fewer: the common ones are sent"""
     with fresh() as server:
         push(workdir, server, made(workdir, "short", "other.sqlite"))
-        server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another text; "
+        server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another "
+                   "text; "
                    "INSERT INTO sent (run_id, table_name, mark, n) SELECT run_id, 'of_the_future', 1, 1 FROM recording")
         assert "is already complete" in push(workdir, server, "other.sqlite").stdout
         made(workdir, "training")

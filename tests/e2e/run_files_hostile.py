@@ -55,7 +55,8 @@ def endless_views(workdir):
         def change(connection):
             names = columns(connection, table)
             connection.execute(f"ALTER TABLE {table} RENAME TO old")
-            connection.execute(f"CREATE VIEW {table} AS {ENDLESS} SELECT {', '.join('i AS ' + name for name in names)} FROM n")
+            connection.execute(f"CREATE VIEW {table} AS {ENDLESS} SELECT "
+                               f"{', '.join('i AS ' + name for name in names)} FROM n")
         changed(workdir, change)
         for reader in READERS[:3] if table != "segment" else READERS:
             refused(workdir, reader, ["bad.sqlite", table, "view"])
@@ -104,7 +105,8 @@ def computed_tables_however_written(workdir):
         def compute(connection):
             names = columns(connection, "sample")[1:]
             connection.execute("DROP TABLE sample")
-            connection.execute(f"CREATE TABLE sample (t_ns INTEGER PRIMARY KEY, {' INTEGER, '.join(names)} INTEGER, {column})")
+            connection.execute(f"CREATE TABLE sample (t_ns INTEGER PRIMARY KEY, {' INTEGER, '.join(names)} INTEGER, "
+                               f"{column})")
         changed(workdir, compute)
         if append:
             done = workdir.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "touch", "started")
@@ -270,7 +272,8 @@ def far_numbers(workdir):
             done = workdir.wattle("report", "bad.sqlite")
             assert done.returncode in (0, 1), (table, column, number, done)
         changed(workdir, lambda connection: connection.execute(
-            f"UPDATE run SET value = '{number}' WHERE key IN ('anchor_mono_ns', 'anchor_wall_ns', 'boot_id', 'interval_ns')"))
+            f"UPDATE run SET value = '{number}' WHERE key IN ('anchor_mono_ns', 'anchor_wall_ns', 'boot_id', "
+            "'interval_ns')"))
         assert workdir.wattle("report", "bad.sqlite").returncode in (0, 1)
         assert workdir.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "true").returncode in (0, 125)
 

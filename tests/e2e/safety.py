@@ -283,7 +283,8 @@ def short_files_only(workdir):
     """ulimit -f: a run file that cannot be created is reported; one that cannot grow does not affect the command"""
     def limited(blocks, script):
         return workdir.finish(workdir.start("-c",
-                                            f"ulimit -f {blocks}; exec '{WATTLE}' run -o run.sqlite -i 1ms -- sh -c '{script}'",
+                                            f"ulimit -f {blocks}; exec '{WATTLE}' run -o run.sqlite -i 1ms -- sh -c "
+                                            f"'{script}'",
                                             program="/bin/bash"))
     done = limited(40, "echo started")
     assert done.returncode == 125 and "run.sqlite" in done.stderr and not done.stdout, done
@@ -305,7 +306,8 @@ def a_command_that_ends_at_once(workdir):
 @test
 def closed_streams(workdir):
     """no stdin, stdout and stderr: the command's output does not end up in the run file"""
-    script = f"exec '{WATTLE}' run -q -o run.sqlite --tracking-file t.csv -- sh -c 'echo a; echo b >&2; exit 3' <&- >&- 2>&-"
+    script = (f"exec '{WATTLE}' run -q -o run.sqlite --tracking-file t.csv -- sh -c 'echo a; echo b >&2; exit 3' <&- "
+              ">&- 2>&-")
     assert workdir.finish(workdir.start("-c", script, program="/bin/sh")).returncode == 3
     assert workdir.rows("pragma integrity_check") == [("ok",)]
     assert (workdir.folder / "t.csv").read_text().startswith("ram_unit,")

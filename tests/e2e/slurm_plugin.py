@@ -270,7 +270,8 @@ KNOWN = re.compile(r"SLURM_\w+|PATH|HOME|USER|LOGNAME|TMPDIR|LANG|LC_\w+|TZ|CUDA
 
 def recorder_of(slurm, node):
     """The recorder on a node: pid, environment, status, cgroups."""
-    look = "for p in $(pgrep -x wattle); do echo $p; tr '\\0' '\\n' </proc/$p/environ; echo; cat /proc/$p/status; echo; cat /proc/$p/cgroup; break; done"
+    look = ("for p in $(pgrep -x wattle); do echo $p; tr '\\0' '\\n' </proc/$p/environ; echo; cat /proc/$p/status; "
+            "echo; cat /proc/$p/cgroup; break; done")
     shown = slurm.on(node, "sh", "-c", look).stdout
     if not shown:
         return None

@@ -61,7 +61,8 @@ def made_twice(workdir):
         assert "version 1, made" in first and "up to date" in second, (first, second)
         assert server.value("SELECT count(*) FROM metric WHERE meaning IS NULL OR meaning = ''") == 0
         silent = server.rows("SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
-                             "WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 "
+                             "WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum "
+                             "> 0 "
                              "AND col_description(c.oid, a.attnum) IS NULL")
         assert silent == [], silent
         status = json.loads(wattle(workdir, "store", "status", server.url(), "--json").stdout)
@@ -153,7 +154,8 @@ def pinned_path(workdir):
     with Server() as server:
         server.run("CREATE ROLE ada LOGIN; CREATE SCHEMA ada AUTHORIZATION ada")
         wattle(workdir, "store", "init", server.url(), "--writer", "ada")
-        server.run("CREATE TABLE ada.recording (run_id uuid, sent_by name); CREATE FUNCTION ada.wattle_lock(uuid) RETURNS void "
+        server.run("CREATE TABLE ada.recording (run_id uuid, sent_by name); CREATE FUNCTION ada.wattle_lock(uuid) "
+                   "RETURNS void "
                    "LANGUAGE sql AS 'SELECT'; ALTER ROLE ada SET search_path = ada, public", user="owner")
         server.run("SELECT * FROM wattle_begin('00000000-0000-0000-0000-000000000001')", user="ada")
         assert server.value("SELECT count(*) FROM public.recording") == 1
@@ -183,9 +185,11 @@ def planted_functions(workdir):
 def strangers_functions(workdir):
     """everybody may create functions (PostgreSQL 14): none of them runs with the store owner's rights"""
     with Server() as server:
-        server.run("CREATE ROLE eve LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE TABLE caught (what text); GRANT INSERT ON caught TO PUBLIC")
+        server.run("CREATE ROLE eve LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE TABLE caught (what text); "
+                   "GRANT INSERT ON caught TO PUBLIC")
         for head in ("to_char(date, text) RETURNS text", "quote_ident(name) RETURNS text"):
-            server.run(f"CREATE FUNCTION public.{head} LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.caught VALUES ('{head}'); "
+            server.run(f"CREATE FUNCTION public.{head} LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.caught VALUES "
+                       f"('{head}'); "
                        "RETURN 'x'; END $$", user="eve")
         made_run(workdir, server, "training")
         wattle(workdir, "prune", "--store", server.url(), "--older", "1d")
@@ -200,7 +204,8 @@ def namesakes(workdir):
     with Server() as server:
         server.run("CREATE SCHEMA energy; ALTER ROLE owner SET search_path = energy")
         wattle(workdir, "store", "init", server.url())
-        server.run("CREATE SCHEMA app; CREATE TABLE app.sample (run_id uuid, t_ns bigint); CREATE TABLE app.device (x integer); "
+        server.run("CREATE SCHEMA app; CREATE TABLE app.sample (run_id uuid, t_ns bigint); CREATE TABLE app.device (x "
+                   "integer); "
                    "ALTER ROLE owner SET search_path = app, energy")
         run = made_run(workdir, server, "training")
         assert server.value("SELECT count(*) FROM app.sample") == 0
@@ -234,7 +239,8 @@ def migrated(workdir):
         assert "updated" in wattle(workdir, "store", "init", server.url()).stdout
         assert server.value("SELECT version FROM wattle_schema") == 1
         assert server.value("SELECT count(*) FROM device_sample") == before
-        assert server.value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'device_sample'::regclass AND attname = "
+        assert server.value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'device_sample'::regclass AND attname "
+                            "= "
                             "'sm_clock_mhz' AND NOT attisdropped") == 1
         server.run("ALTER TABLE recording DROP COLUMN label")
         assert "its owner must run `wattle store init" in wattle(workdir, "list", "--store", server.url(),

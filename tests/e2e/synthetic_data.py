@@ -2,7 +2,8 @@
 
 A program sets up, then trains in epochs; an epoch is steps of load, forward, backward and optimizer, then a validation
 and a checkpoint, during which the GPU is idle. Power follows the load, temperature follows power slowly, and clocks
-fall at high temperature. """
+fall at high temperature.
+"""
 import dataclasses
 import json
 import math

@@ -7,7 +7,8 @@
 
 The numbers come from synthetic_job_data.py. `make` returns the true values: joules by node, domain, rank and block,
 seconds by rank; for a node those while ranks ran on it, as far as its sensors were read. Pids are equal on all nodes,
-every node's clock began at another time, and the first rank of a node reads its sensors, unless a kind differs. """
+every node's clock began at another time, and the first rank of a node reads its sensors, unless a kind differs.
+"""
 import dataclasses
 import json
 import math

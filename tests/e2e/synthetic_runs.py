@@ -7,7 +7,8 @@
 
 The numbers come from a story (synthetic_data.py): a program that trains a model in epochs of steps. Equal plans make
 equal files, except for the tables themselves, which `wattle run` creates, so that they are always current. `make`
-returns the true values of the file. """
+returns the true values of the file.
+"""
 import dataclasses
 import json
 import pathlib

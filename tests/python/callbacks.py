@@ -1,7 +1,8 @@
 """The callbacks for Lightning, transformers and Keras, called in the documented order of hooks.
 
 The packages themselves are not available: the stand-ins are programs of a few lines that call the hooks as the
-frameworks do. Their counter is a number: a step uses 3 J, loading its data 1 J and validation 100 J. """
+frameworks do. Their counter is a number: a step uses 3 J, loading its data 1 J and validation 100 J.
+"""
 from harness import main, near, test
 from package import python
 
