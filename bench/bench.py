@@ -2,8 +2,8 @@
 
 usage: bench.py BUILD [NAME...]
 
-BUILD is an optimised build folder with -Dbench=true. Each row: name, measured value, floor or true value, ratio, goal. Figures
-that a busy machine disturbs are medians or differences of a long and a short run, so that start and end cancel.
+BUILD is an optimised build folder with -Dbench=true. Each row: name, measured value, floor or true value, ratio, goal.
+Figures that a busy machine disturbs are medians or differences of a long and a short run, so that start and end cancel.
 """
 import difflib
 import json
@@ -64,8 +64,8 @@ def wattle(*arguments, env=None):
 
 
 def marginal(short_s, long_s, *arguments, env=None):
-    """CPU seconds and samples between a short and a long run of the same command, and lost samples of the long one; {seconds}
-    in the arguments is replaced."""
+    """CPU seconds and samples between a short and a long run of the same command, and lost samples of the long one;
+    {seconds} in the arguments is replaced."""
     own, samples = [], []
     for seconds in (short_s, long_s):
         report, _ = wattle(*[str(a).replace("{seconds}", str(seconds)) for a in arguments], env=env)
@@ -76,8 +76,8 @@ def marginal(short_s, long_s, *arguments, env=None):
 
 @bench
 def cpu_per_sample():
-    """one sample at 10 Hz without PSS, compared with the cheapest complete reading in the same seconds: medians of three
-    rounds"""
+    """one sample at 10 Hz without PSS, compared with the cheapest complete reading in the same seconds: medians of
+    three rounds"""
     for descendants in (0, 10, 100):
         floors, own = [], []
         for _ in range(3):
@@ -114,7 +114,8 @@ def thousand_hertz():
     env, seconds, more, lost, missed = powercap_tree(), 6, [], [], []
     for _ in range(3):
         bare = floor("ticks", 1000, seconds)
-        cpu_s, samples, lost_samples = marginal(1, seconds, "-i", "1ms", "--budget", "0", "--", "sleep", "{seconds}", env=env)
+        cpu_s, samples, lost_samples = marginal(1, seconds, "-i", "1ms", "--budget", "0", "--",
+                                                "sleep", "{seconds}", env=env)
         more.append((cpu_s / (samples / 1000) * 100, bare["cpu_percent"]))
         lost.append(lost_samples)
         missed.append(bare["missed"])
@@ -122,7 +123,8 @@ def thousand_hertz():
     beyond = statistics.median(own - bare for own, bare in more)
     row("CPU at 1 kHz, two powercap zones", f"{percent:.2f} %", f"bare loop {bare_percent:.2f} %", f"+{beyond:.2f} %",
         "at most 0.5 % of a core more", beyond <= 0.5)
-    row(f"missed ticks of {seconds * 1000}", f"{statistics.median(lost):.0f}", f"bare loop {statistics.median(missed):.0f}", "",
+    row(f"missed ticks of {seconds * 1000}", f"{statistics.median(lost):.0f}",
+        f"bare loop {statistics.median(missed):.0f}", "",
         "the machine's own", statistics.median(lost) <= 2 * max(missed) + 10)
 
 
@@ -219,15 +221,19 @@ def cpu_and_rss(pid):
     ticks_s = 1 / os.sysconf("SC_CLK_TCK")
     with open(f"/proc/{pid}/schedstat") as file:  # ns, where the kernel keeps it
         run_ns = int(file.read().split()[0])
-    return run_ns / 1e9 if run_ns else (int(stat[11]) + int(stat[12])) * ticks_s, int(stat[21]) * os.sysconf("SC_PAGE_SIZE")
+    return run_ns / 1e9 if run_ns else (int(stat[11]) + int(stat[12])) * ticks_s, int(stat[21]) * os.sysconf(
+        "SC_PAGE_SIZE")
 
 
 def served(env, scrapes, looks=25):
-    """Cost of a number of polls and scrapes of a server: CPU of the library in a poll and in total, memory, size of the text."""
+    """Cost of a number of polls and scrapes of a server: CPU of the library in a poll and in total, memory, size of the
+    text."""
     words = ["--listen", "127.0.0.1:0", "-i", "200ms", "--jobs", "50", "--cgroups", "20", "--processes", "20"]
     # A namespace of its own: whatever else runs here, it sees 200 processes in ten jobs, and itself.
-    crowd = "for job in 1 2 3 4 5 6 7 8 9 10; do for n in $(seq 20); do SLURM_JOB_ID=$job sleep 100 & done; done 2>&-; exec \"$0\" \"$@\""
-    around = subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", crowd, WATTLE, "serve", *words],
+    crowd = ("for job in 1 2 3 4 5 6 7 8 9 10; do for n in $(seq 20); do SLURM_JOB_ID=$job sleep 100 & done; done "
+             "2>&-; exec \"$0\" \"$@\"")
+    around = subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh",
+                               "-c", crowd, WATTLE, "serve", *words],
                               env=env, stderr=subprocess.PIPE, text=True)
     url = next(line for line in around.stderr if "serving at" in line).split("serving at ")[1].split()[0]
     server = int(pathlib.Path(f"/proc/{around.pid}/task/{around.pid}/children").read_text())
@@ -249,8 +255,8 @@ def served(env, scrapes, looks=25):
 
 @bench
 def scrapes():
-    """wattle serve on a machine with 8 GPUs and 200 processes: cost of a scrape (document, state file, HTTP) and of its poll,
-    without the time in the driver's library; medians of three rounds of both"""
+    """wattle serve on a machine with 8 GPUs and 200 processes: cost of a scrape (document, state file, HTTP) and of its
+    poll, without the time in the driver's library; medians of three rounds of both"""
     process = "".join(f"process {pid} C 5 100000000\n" for pid in range(1, 17))
     pathlib.Path("cards").write_text(("gpu\n" + process) * 8)
     folder, looks = pathlib.Path.cwd(), 25
@@ -258,7 +264,8 @@ def scrapes():
                                  stdout=subprocess.PIPE)
     simulator.stdout.readline()
     env = {**os.environ, "WATTLE_NVML": str(BUILD / "bench/libnvml-fake.so"), "WATTLE_FAKE_NVML": "cards",
-           "WATTLE_FAKE_NVML_CALLS": "calls", "WATTLE_SYSFS": str(folder / "sim"), "WATTLE_STATE": str(folder / "state")}
+           "WATTLE_FAKE_NVML_CALLS": "calls", "WATTLE_SYSFS": str(folder / "sim"),
+           "WATTLE_STATE": str(folder / "state")}
     try:
         plain, scraped = [], []
         for _ in range(3):
@@ -271,13 +278,15 @@ def scrapes():
     look_ms = statistics.median(s["cpu_s"] - s["library_s"] for s in plain) / looks * 1e3
     scrape_ms = statistics.median(s["cpu_s"] - p["cpu_s"] for s, p in zip(scraped, plain)) / looks * 1e3
     rss, size = max(s["rss"] for s in scraped), scraped[0]["size"]
-    row("scrape: 8 GPUs, 200 processes, CPU", f"{scrape_ms:.2f} ms", f"a look {look_ms:.2f} ms", "", "under 2 ms", scrape_ms < 2)
+    row("scrape: 8 GPUs, 200 processes, CPU", f"{scrape_ms:.2f} ms", f"a look {look_ms:.2f} ms",
+        "", "under 2 ms", scrape_ms < 2)
     row("memory of wattle serve", f"{rss / 1e6:.1f} MB", f"{size / 1e3:.0f} kB of text", "", "under 10 MB", rss < 10e6)
 
 
 @bench
 def limits():
-    """a power limit around a command, and the time until it is restored when wattle is killed, from the fake card's log"""
+    """a power limit around a command, and the time until it is restored when wattle is killed, from the fake card's
+    log"""
     pathlib.Path("cards").write_text("gpu\nlimits_mw 100000 400000 400000 400000\n")
     env = {**os.environ, "WATTLE_NVML": str(BUILD / "bench/libnvml-fake.so"),
            "WATTLE_FAKE_NVML": str(pathlib.Path("cards").resolve()),
@@ -304,7 +313,8 @@ def limits():
     more = statistics.median(around) - statistics.median(plain)
     row("cap set around true", f"{statistics.median(around):.1f} ms", f"true {statistics.median(plain):.1f} ms",
         f"+{more:.1f} ms", "at most 30 ms more", more <= 30)
-    row("a limit is gone after a kill -9, slowest", f"{max(gone_ms):.1f} ms", f"median {statistics.median(gone_ms):.1f} ms",
+    row("a limit is gone after a kill -9, slowest", f"{max(gone_ms):.1f} ms",
+        f"median {statistics.median(gone_ms):.1f} ms",
         "", "within 1000 ms", max(gone_ms) <= 1000)
 
 
@@ -449,14 +459,15 @@ def job_report():
 
 @bench
 def push_copy():
-    """rows of one recorder from its run file into PostgreSQL, exactly once, compared with a plain libpq COPY of the same rows,
-    encoded beforehand; minimum of five of each"""
+    """rows of one recorder from its run file into PostgreSQL, exactly once, compared with a plain libpq COPY of the
+    same rows, encoded beforehand; minimum of five of each"""
     import dataclasses
     import synthetic_runs
     from postgres_server import Server
     synthetic_runs.make(WATTLE, "pushed.sqlite", dataclasses.replace(synthetic_runs.KINDS["eight_gpus"], times=30))
     with Server(shared_buffers="256MB", max_wal_size="2GB", min_wal_size="256MB") as server:
-        told = subprocess.run([BUILD / "bench/push", "pushed.sqlite", server.url(), "5"], check=True, capture_output=True, text=True)
+        told = subprocess.run([BUILD / "bench/push", "pushed.sqlite", server.url(), "5"], check=True,
+                              capture_output=True, text=True)
     rows, plain_s, push_s, cpu_s = map(float, told.stdout.split())
     row("COPY from one recorder", f"{rows / push_s / 1e3:.0f} krows/s", f"plain {rows / plain_s / 1e3:.0f} krows/s",
         f"{plain_s / push_s:.2f}", "60 % of it", plain_s / push_s >= 0.6)
@@ -465,8 +476,8 @@ def push_copy():
 
 @bench
 def spans():
-    """begin and end of a span in a C program: with a recorder compared with two clock readings, and without; minimum of all
-    rounds"""
+    """begin and end of a span in a C program: with a recorder compared with two clock readings, and without; minimum of
+    all rounds"""
     alone = json.loads(subprocess.run([BUILD / "bench/spans", "50"], check=True, capture_output=True).stdout)
     _, out = wattle("--", BUILD / "bench/spans", 200)
     cost = json.loads(out)
@@ -480,12 +491,14 @@ def spans():
 
 @bench
 def python_spans():
-    """a with block of a span in Python compared with the minimum for a C extension, two clock readings; minimum of all rounds"""
+    """a with block of a span in Python compared with the minimum for a C extension, two clock readings; minimum of all
+    rounds"""
     if not (BUILD / "python/wattle").exists():
         return
     path = {"PYTHONPATH": f"{BUILD / 'python'}:{BUILD / 'bench'}"}
     program = [PYTHON, pathlib.Path(__file__).resolve().parent / "python_spans.py"]
-    alone = json.loads(subprocess.run([*program, "100"], check=True, capture_output=True, env={**os.environ, **path}).stdout)
+    alone = json.loads(subprocess.run([*program, "100"], check=True, capture_output=True,
+                                      env={**os.environ, **path}).stdout)
     _, out = wattle("--", *program, 200, env=path)
     cost = json.loads(out)
     assert cost["recording"] and not alone["recording"], (cost, alone)
@@ -499,17 +512,19 @@ def python_spans():
 
 @bench
 def torch_layers():
-    """a training step of ResNet-18 with and without wattle.torch.layers, alternating; median ratio of medians, CPU time of the
-    thread"""
+    """a training step of ResNet-18 with and without wattle.torch.layers, alternating; median ratio of medians, CPU time
+    of the thread"""
     path = {"PYTHONPATH": str(BUILD / "python"), "OMP_NUM_THREADS": "1"}
-    if not (BUILD / "python/wattle").exists() or subprocess.run([PYTHON, "-c", "import torchvision"], capture_output=True).returncode:
+    if not (BUILD / "python/wattle").exists() or subprocess.run([PYTHON, "-c", "import torchvision"],
+                                                                capture_output=True).returncode:
         return
     program = [PYTHON, pathlib.Path(__file__).resolve().parent / "torch_layers.py"]
     for batch, size, steps, rounds, *by in ((8, 64, 20, 5, "hooks"), (8, 64, 20, 5), (8, 224, 2, 3)):
         done = subprocess.run([*program, *map(str, (batch, size, steps, rounds)), *by], check=True, capture_output=True,
                               env={**os.environ, **path})
         told = json.loads(done.stdout)
-        row(f"ResNet-18 step, {batch} x {size} x {size}, layers(), {told['by']}", f"{told['plain_s'] * told['ratio'] * 1e3:.1f} ms",
+        row(f"ResNet-18 step, {batch} x {size} x {size}, layers(), {told['by']}",
+            f"{told['plain_s'] * told['ratio'] * 1e3:.1f} ms",
             f"without {told['plain_s'] * 1e3:.1f} ms", f"{told['ratio']:.3f}", "at most 1.03", told["ratio"] <= 1.03)
 
 
@@ -529,7 +544,8 @@ def spans_throughput():
 
 @bench
 def spans_slowdown():
-    """a program with 10^5 spans/s: its work with and without spans, a second of CPU time each, alternating, under wattle"""
+    """a program with 10^5 spans/s: its work with and without spans, a second of CPU time each, alternating, under
+    wattle"""
     rates = {"": [], "off": []}
     for _ in range(11):
         for off, found in rates.items():

@@ -1,4 +1,5 @@
-"""Cost of a span in Python: the minimum ns of a `with` block over all rounds, and of the floor in the same rounds, as JSON.
+"""Cost of a span in Python: the minimum ns of a `with` block over all rounds, and of the floor in the same rounds, as
+JSON.
 
 usage: python_spans.py ROUNDS
 """

@@ -14,7 +14,8 @@ def lengthen(path, samples):
     file.execute("delete from sample")
     file.execute("delete from device_sample")
     file.executemany(
-        "insert into sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, main_cpu_ns, descendants_cpu_ns, "
+        "insert into sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, main_cpu_ns, "
+        "descendants_cpu_ns, "
         "main_rss_bytes, descendants_rss_bytes, system_memory_bytes, main_threads, descendants_threads) "
         "values (?, ?, ?, ?, ?, 0, 1000000, 0, 2000000, 2, 0)",
         ((start + i * STEP_NS, i * 100_000, i * STEP_NS, i * STEP_NS, i * STEP_NS // 2) for i in range(samples)))

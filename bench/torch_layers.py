@@ -1,5 +1,5 @@
-"""A ResNet-18 training step with and without wattle.torch.layers, alternating: medians of the CPU time of the thread, and of
-the ratio over rounds, as JSON.
+"""A ResNet-18 training step with and without wattle.torch.layers, alternating: medians of the CPU time of the thread,
+and of the ratio over rounds, as JSON.
 
 usage: torch_layers.py BATCH SIZE STEPS ROUNDS [observer|hooks]     the observer of backward; the default is that of layers()
 """
@@ -39,7 +39,8 @@ def main(batch, size, steps, rounds, by=None):
             measured = some()
         plain.append((before + some()) / 2)  # a machine that changes its speed changes both
         ratios.append(measured / plain[-1])
-    print(json.dumps({"by": layers.backward_by, "plain_s": statistics.median(plain), "ratio": statistics.median(ratios), "ratios": sorted(ratios)}))
+    print(json.dumps({"by": layers.backward_by, "plain_s": statistics.median(plain), "ratio": statistics.median(ratios),
+                      "ratios": sorted(ratios)}))
 
 
 if __name__ == "__main__":

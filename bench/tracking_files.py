@@ -2,7 +2,8 @@
 import csv
 import sqlite3
 
-STATIC = {"ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours", "ram_system_capacity": 67.254165504,
+STATIC = {"ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours",
+          "ram_system_capacity": 67.254165504,
           "gpu_ram_system_capacity": 16.376, "system_core_count": 12, "n_expected_cores": 12, "system_gpu_count": 1,
           "n_expected_gpus": 1}
 METRICS = ("main_ram,descendants_ram,combined_ram,system_ram,main_gpu_ram,descendants_gpu_ram,combined_gpu_ram,"

@@ -43,7 +43,8 @@ def make_step() -> Callable[[], None]:
 
 
 def show(progress: wattle.cap.Progress) -> None:
-    print(f"{progress.done:4.0%}  {progress.limit:g} W, {progress.steps} steps, at most {progress.seconds_left:.0f} s left",
+    print(f"{progress.done:4.0%}  {progress.limit:g} W, {progress.steps} steps, at most {progress.seconds_left:.0f} s "
+          "left",
           file=sys.stderr)
 
 

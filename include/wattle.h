@@ -67,7 +67,7 @@ WATTLE_API int wattle_is_recording(void);
 /* ---- tracker ----
  *
  * new -> start -> stop -> report -> free. start launches the recorder (the program wattle) on the calling process and returns
- * when its first sample is taken. The recorder is not a child visible to the program's own wait() or SIGCHLD. (If the program
+ * when its first sample is taken. The program's own wait() and SIGCHLD do not see the recorder as a child. (If the program
  * inherits orphans, as PID 1 of a container or a subreaper does, the recorder becomes its child, and stop waits for it.) It
  * ends by itself when the program does, with a complete run file. It continues through an exec. Children that the program
  * starts afterwards count as its descendants. Of two trackers at once, and of a tracker inside `wattle run`, the one started
@@ -179,8 +179,8 @@ struct wattle_domain_reading {
 	int estimated;              /* 1: estimated by a model, not measured */
 };
 
-/* Energy of one domain at the latest read or stop; reads no counter. index counts from 0. -ENOENT: there are not so many
- * domains. -EPERM: not read since start. */
+/* Energy of one domain at the latest read or stop; reads no counter. index counts from 0. -ENOENT: no domain has this
+ * index. -EPERM: not read since start. */
 WATTLE_API int wattle_meter_domain(const wattle_meter *meter, size_t index, struct wattle_domain_reading *ret);
 WATTLE_API void wattle_meter_close(wattle_meter *meter); /* NULL allowed */
 

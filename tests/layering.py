@@ -1,5 +1,6 @@
-"""Checks the code against ARCHITECTURE.md: which module may include which; modules never print; no circular includes between folders, few
-circular calls between files, few headers and mutable globals; the length of files; every test is run. Prints TAP, and its counts.
+"""Checks the code against ARCHITECTURE.md: which module may include which; modules never print; no circular includes
+between folders, few circular calls between files, few headers and mutable globals; the length of files; every test is
+run. Prints TAP, and its counts.
 
 usage: layering.py TOP [BUILD NM]     the folder with ARCHITECTURE.md; a build of it, whose objects NM reads
 """

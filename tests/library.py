@@ -32,7 +32,8 @@ int use(int n)
 	return (int)sizeof(struct wattle_tracker_options);
 }
 """.replace("{0}", "{}")
-DIALECTS = [("gcc", "c99"), ("gcc", "c11"), ("gcc", "c17"), ("g++", "c++98"), ("g++", "c++11"), ("g++", "c++17"), ("g++", "c++20"),
+DIALECTS = [("gcc", "c99"), ("gcc", "c11"), ("gcc", "c17"), ("g++", "c++98"), ("g++", "c++11"),
+            ("g++", "c++17"), ("g++", "c++20"),
             ("clang", "c99"), ("clang", "c17"), ("clang++", "c++11"), ("clang++", "c++20")]
 
 LEAVES_C = r"""
@@ -185,7 +186,8 @@ TESTS = [("the symbol list equals the header's", list_and_header),
 TESTS += [(f"header with {name} -std={standard}: no warnings", lambda n=name, s=standard: dialect(n, s))
           for name, standard in DIALECTS]
 TESTS += [(f"WATTLE_SPAN in C, {library}: every way out ends the span",
-           lambda l=library: leaves("gcc", ["-std=gnu11"], LEAVES_C, EXPECTED_C, l)) for library in ("static", "shared")]
+           lambda l=library: leaves("gcc", ["-std=gnu11"], LEAVES_C, EXPECTED_C, l))
+          for library in ("static", "shared")]
 TESTS += [(f"WATTLE_SPAN with {name}, {library}: exceptions end the span",
            lambda n=name, l=library: leaves(n, ["-std=c++11"], LEAVES_CXX, EXPECTED_CXX, l))
           for name, library in (("g++", "static"), ("clang++", "shared"))]

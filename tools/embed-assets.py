@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes one C file of the resources in every page that wattle writes: styles, scripts and dygraphs, each with its hash for the
-Content-Security-Policy.
+"""Makes one C file of the resources in every page that wattle writes: styles, scripts and dygraphs, each with its hash
+for the Content-Security-Policy.
 
 	embed-assets.py OUTPUT.c PALETTE.def DYGRAPH.js ASSETS_FOLDER [DEPFILE]
 
@@ -17,12 +17,15 @@ CHARTS = ["axis.js", "model.js", "paint.js", "charts.js"]
 PAGES: dict[str, tuple[list[str], bool, list[str]]] = {
     "PAGE_SCRIPT_NONE": (["palette", "page.css"], False, []),
     "PAGE_SCRIPT_REPORT": (["palette", "page.css", "charts.css", "report.css"], True,
-                           ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js", "view.js", "flame.js",
+                           ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js",
+                            "view.js", "flame.js",
                             "report.js"]),
     "PAGE_SCRIPT_COMPARE": (["palette", "page.css", "charts.css", "compare.css"], True,
-                            ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js", "view.js", "compare.js"]),
+                            ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js",
+                             "view.js", "compare.js"]),
     "PAGE_SCRIPT_JOB": (["palette", "page.css", "charts.css", "report.css", "job.css"], True,
-                        ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js", "view.js", "job.js"]),
+                        ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js",
+                         "view.js", "job.js"]),
     "PAGE_SCRIPT_LIVE": (["palette", "page.css", "charts.css", "live.css"], True,
                          ["page.js", "numbers.js", "tables.js", "live_charts.js", "live.js"]),
 }
@@ -79,7 +82,8 @@ def c_string(text: str) -> str:
     data, lines = text.encode("utf-8"), []
     escapes = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t", ord("?"): "\\?"}
     for at in range(0, len(data), LITERAL_SIZE):
-        part = "".join(escapes.get(b) or (chr(b) if 0x20 <= b < 0x7f else f"\\{b:03o}") for b in data[at:at + LITERAL_SIZE])
+        part = "".join(escapes.get(b) or (chr(b) if 0x20 <= b < 0x7f else f"\\{b:03o}")
+                       for b in data[at:at + LITERAL_SIZE])
         lines.append(f'\t"{part}"')
     return "\n".join(lines) or '\t""'
 

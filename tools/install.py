@@ -6,7 +6,8 @@ usage: install.py BUILD [DESTDIR]                 install a build folder into it
        install.py --prefix-of BUILD               print the prefix
 
 The record is PREFIX/share/wattle/installed.txt: `SHA256  PATH` of each file, `link  PATH`, and `folder  PATH` of each folder that did
-not exist before. A file that has changed since stays and is named. A second installation removes what only the first one had.
+not exist before. A file that has changed since stays and is named. A second installation removes what only the first
+one had.
 """
 import hashlib
 import json
@@ -47,7 +48,8 @@ def state(path):
 def read_record(destdir, prefix):
     """{path: state}, in the order of installation."""
     file = inside(destdir, prefix / RECORD)
-    if file.exists() and os.geteuid() == 0 and file.stat().st_uid != 0:  # another user could name any file that belongs to root
+    # another user could name any file that belongs to root
+    if file.exists() and os.geteuid() == 0 and file.stat().st_uid != 0:
         sys.exit(f"install.py: {file} belongs to user {file.stat().st_uid}; run make as that user")
     rows = (line.split("  ", 1) for line in file.read_text().splitlines()) if file.exists() else ()
     return {pathlib.Path(path): what for what, path in rows}
@@ -117,11 +119,13 @@ def uninstall(prefix, destdir):
     record = read_record(destdir, prefix)
     file = inside(destdir, prefix / RECORD)
     if not record:
-        sys.exit(f"install.py: there is no record {file}; give the PREFIX that was installed to: make uninstall PREFIX=DIR")
+        sys.exit(f"install.py: there is no record {file}; give the PREFIX that was installed to: make uninstall "
+                 "PREFIX=DIR")
     file.unlink()
     kept = remove(destdir, record)
     update_loader_cache(prefix, destdir)
-    print(f"Removed {sum(what != 'folder' for what in record.values()) - len(kept)} files from {inside(destdir, prefix)}.")
+    print(f"Removed {sum(what != 'folder' for what in record.values()) - len(kept)} files from "
+          f"{inside(destdir, prefix)}.")
     for path in kept:
         print(f"Kept, changed since it was installed: {path}")
     for path in OTHERS:

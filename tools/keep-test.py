@@ -1,12 +1,13 @@
-"""Runs one test program and removes what it leaves behind: processes, cgroups, files in its temporary folder, mounts there.
+"""Runs one test program and removes what it leaves behind: processes, cgroups, files in its temporary folder, mounts
+there.
 
 usage: keep-test.py FD FOLDER CMD [ARG...]
 
-FD is the reading end of a pipe of the runner's: when the runner exits or closes the other end, all processes that the program
-has started are ended. FOLDER is an empty folder, the program's temporary one; the keeper removes it. Orphans become children of
-this process, daemons too, so none is missed and none of another program is hit. Leftovers are reported in a line of TAP that
-makes the program fail. The last line is the CPU time of all processes. The exit
-status is the program's own.
+FD is the reading end of a pipe of the runner's: when the runner exits or closes the other end, all processes that the
+program has started are ended. FOLDER is an empty folder, the program's temporary one; the keeper removes it. Orphans
+become children of this process, daemons too, so none is missed and none of another program is hit. Leftovers are
+reported in a line of TAP that makes the program fail. The last line is the CPU time of all processes. The exit status
+is the program's own.
 """
 import ctypes
 import os
@@ -43,15 +44,16 @@ def descendants(pid):
 
 def describe(pid):
     try:
-        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "backslashreplace")
+        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8",
+            "backslashreplace")
     except OSError:
         words = ""
     return f"process {pid}: {' '.join(words.split())[:200]}"
 
 
 def own_tmp(command, folder):
-    """Where allowed, mounts the folder as /tmp, so that files of any name there are detected, and mounts and shared memory end
-    with the processes. The tested build must be elsewhere. Returns the folder's name from then on."""
+    """Where allowed, mounts the folder as /tmp, so that files of any name there are detected, and mounts and shared
+    memory end with the processes. The tested build must be elsewhere. Returns the folder's name from then on."""
     places = [*command, os.environ.get("WATTLE_BUILD", ""), os.environ.get("WATTLE_TESTS", "")]
     if any(place.startswith("/tmp/") for place in places) or LIBC.unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0:
         return folder

@@ -1,7 +1,7 @@
 """Graphics cards for make-machines.py: the folders of class/drm, and amdgpu's binary tables.
 
-Field by field after struct gpu_metrics_v* of the kernel's kgd_pp_interface.h: natural alignment, little-endian, all bits
-set where the chip fills nothing.
+Field by field after struct gpu_metrics_v* of the kernel's kgd_pp_interface.h: natural alignment, little-endian, all
+bits set where the chip fills nothing.
 """
 import struct
 
@@ -12,7 +12,8 @@ V1_3 = [(U16, name) for name in (
     "temperature_edge", "temperature_hotspot", "temperature_mem", "temperature_vrgfx", "temperature_vrsoc",
     "temperature_vrmem", "average_gfx_activity", "average_umc_activity", "average_mm_activity", "average_socket_power")]
 V1_3 += [(U64, "energy_accumulator"), (U64, "system_clock_counter")]
-V1_3 += [(U16, f"average_{clock}_frequency") for clock in ("gfxclk", "socclk", "uclk", "vclk0", "dclk0", "vclk1", "dclk1")]
+V1_3 += [(U16, f"average_{clock}_frequency") for clock in ("gfxclk", "socclk", "uclk", "vclk0",
+                                                           "dclk0", "vclk1", "dclk1")]
 V1_3 += [(U16, f"current_{clock}") for clock in ("gfxclk", "socclk", "uclk", "vclk0", "dclk0", "vclk1", "dclk1")]
 V1_3 += [(U32, "throttle_status"), (U16, "current_fan_speed"), (U16, "pcie_link_width"), (U16, "pcie_link_speed"),
          (U16, "padding"), (U32, "gfx_activity_acc"), (U32, "mem_activity_acc"), (U16, "temperature_hbm", HBM),
@@ -66,7 +67,8 @@ def card(m, number, pci, driver, ids, files=None, hwmon=None, hwmon_number=0):
     m.write(f"{device}/vendor", f"{vendor:#06x}\n")
     m.write(f"{device}/device", f"{product:#06x}\n")
     m.write(f"{device}/class", "0x030000\n")
-    m.write(f"{device}/uevent", f"DRIVER={driver}\nPCI_CLASS=30000\nPCI_ID={vendor:04X}:{product:04X}\nPCI_SLOT_NAME={pci}\n")
+    m.write(f"{device}/uevent",
+            f"DRIVER={driver}\nPCI_CLASS=30000\nPCI_ID={vendor:04X}:{product:04X}\nPCI_SLOT_NAME={pci}\n")
     for name, value in (files or {}).items():
         if isinstance(value, bytes):
             m.write_bytes(f"{device}/{name}", value)

@@ -87,8 +87,8 @@ class Machine:
                 self.write(f"{folder}/die_id", f"{die[cpu]}\n")
 
     def hwmon(self, number, device, files, name=None, within="platform"):
-        """class/hwmon/hwmonN is a link to a folder below the hardware's own; `device` links back to that. name None: an old
-        driver, whose attributes, `name` too, are in the hardware's folder."""
+        """class/hwmon/hwmonN is a link to a folder below the hardware's own; `device` links back to that. name None: an
+        old driver, whose attributes, `name` too, are in the hardware's folder."""
         hardware = f"sys/devices/{within}/{device}"
         folder = f"{hardware}/hwmon/hwmon{number}"
         for file, value in files.items():
@@ -115,8 +115,8 @@ class Machine:
 
 
 def limits(watts, max_watts=None):
-    """The two constraints of a package: long and short term. The kernel reports the rated power for the first, none for the
-    second (reading it fails, as does either of a zone without such a limit: here there is no file)."""
+    """The two constraints of a package: long and short term. The kernel reports the rated power for the first, none for
+    the second (reading it fails, as does either of a zone without such a limit: here there is no file)."""
     max_uw = watts * 1000000 if max_watts is None else max_watts * 1000000
     return (("long_term", watts * 1000000, max_uw or None, 27983872), ("short_term", watts * 1250000, None, 2440))
 
@@ -304,8 +304,8 @@ def amd_energy_server(m):
 
 
 def perf_only(m):
-    """Only the PMU. Its type is that of software events and its code cpu-clock (ns), so that the system call works on any
-    machine: 2^-32 J a nanosecond are 0.23 W."""
+    """Only the PMU. Its type is that of software events and its code cpu-clock (ns), so that the system call works on
+    any machine: 2^-32 J a nanosecond are 0.23 W."""
     m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Silver 4310 CPU @ 2.10GHz", 1, 12)
     m.topology({0: 0})
     folder = "sys/bus/event_source/devices/power"
@@ -376,7 +376,8 @@ def mi300_server(m):
             "gpu_busy_percent": 10 * i, "mem_busy_percent": i, "mem_info_vram_total": 192 * GIB - 4096,
             "mem_info_vram_used": (i + 1) * GIB, "unique_id": f"{0x6b1f09c7e2a4d350 + i:016x}", "numa_node": i // 2,
             "gpu_metrics": gpu_metrics((1, 5), temperature_hotspot=50 + i, curr_socket_power=140 + i, **values)},
-             {"power1_input": (140 + i) * 1000000, "power1_cap": 750000000, "power1_cap_min": 0, "power1_cap_max": 750000000,
+             {"power1_input": (140 + i) * 1000000, "power1_cap": 750000000, "power1_cap_min": 0,
+              "power1_cap_max": 750000000,
               "power1_cap_default": 750000000,
               "temp2_input": 50000 + 1000 * i, "temp2_label": "junction", "temp3_input": 44000}, 4 + i)
         kfd_node(m, 2 + i, 51000 + i, cpu_cores_count=0, simd_count=1216, location_id=bus << 8, domain=0)
@@ -427,7 +428,8 @@ def laptop_hybrid(m):
 
 
 def nvidia_server(m):
-    """Two sockets and four GPUs through NVML (nvml.cards, by hand): one without permission, one too old for an energy counter."""
+    """Two sockets and four GPUs through NVML (nvml.cards, by hand): one without permission, one too old for an energy
+    counter."""
     m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Platinum 8480+", 2, 56)
     m.control_type("intel-rapl")
     for socket in range(2):

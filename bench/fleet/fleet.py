@@ -1,5 +1,6 @@
-"""1,000 hosts with 8 GPUs and 4 jobs each, encoded by wattle serve's own encoder in one process, scraped by one real Prometheus with the
-shipped configuration: cost of a scrape, and resources of Prometheus. The table is that of docs/scale.md.
+"""1,000 hosts with 8 GPUs and 4 jobs each, encoded by wattle serve's own encoder in one process, scraped by one real
+Prometheus with the shipped configuration: cost of a scrape, and resources of Prometheus. The table is that of
+docs/scale.md.
 
 usage: fleet.py BUILD [HOSTS [SECONDS]]     BUILD with -Dbench=true; default 1000 hosts, 300 s
 """
@@ -57,7 +58,8 @@ class Prometheus:
 
     def query(self, expression):
         begin = time.monotonic()
-        with urllib.request.urlopen(f"{self.url}/api/v1/query?query={urllib.parse.quote(expression)}", timeout=60) as answer:
+        with urllib.request.urlopen(f"{self.url}/api/v1/query?query={urllib.parse.quote(expression)}",
+                                    timeout=60) as answer:
             result = json.loads(answer.read())["data"]["result"]
         return result, time.monotonic() - begin
 
@@ -96,7 +98,8 @@ def report(prometheus, simulator, hosts, seconds, before):
     row("CPU of Prometheus, rules included", f"{(cpu_s - before[0]) / seconds * 100:.0f} % of a core")
     row("memory of Prometheus", f"{rss / 1e6:.0f} MB")
     row("CPU of 1,000 encoders", f"{(own_s - before[1]) / seconds * 100:.1f} % of a core")
-    row("disk so far (write-ahead log)", f"{sum(f.stat().st_size for f in prometheus.folder.rglob('*') if f.is_file()) / 1e6:.0f} MB")
+    row("disk so far (write-ahead log)",
+        f"{sum(f.stat().st_size for f in prometheus.folder.rglob('*') if f.is_file()) / 1e6:.0f} MB")
     for what, expression in QUERIES:
         took = sorted(prometheus.query(expression)[1] for _ in range(5))[2]
         row(what, f"{len(prometheus.query(expression)[0]):,} rows in {took * 1e3:.0f} ms")

@@ -2,9 +2,9 @@
 
 usage: scale.py BUILD [--hosts N] [--seconds N] [--batch N] [--connections N] [--wait] [--reports N] [--json FILE]
 
-BUILD is an optimised build folder with -Dbench=true. The hosts are simulated (host.c): two packages with DRAM and eight GPUs
-each, at 10 Hz, 64 of them in a job. A private server is created and removed by the program; 1,000 hosts for ten minutes need 20 GB
-in /tmp. Seconds are simulated: the server gets as much as it accepts.
+BUILD is an optimised build folder with -Dbench=true. The hosts are simulated (host.c): two packages with DRAM and eight
+GPUs each, at 10 Hz, 64 of them in a job. A private server is created and removed by the program; 1,000 hosts for ten
+minutes need 20 GB in /tmp. Seconds are simulated: the server gets as much as it accepts.
 """
 import argparse
 import json
@@ -23,7 +23,8 @@ from harness import children_of  # noqa: E402
 from postgres_server import Server  # noqa: E402
 
 # Settings for a server with this load; all others are PostgreSQL's defaults.
-SETTINGS = {"fsync": "on", "shared_buffers": "2GB", "max_wal_size": "4GB", "min_wal_size": "1GB", "wal_level": "replica",
+SETTINGS = {"fsync": "on", "shared_buffers": "2GB", "max_wal_size": "4GB", "min_wal_size": "1GB",
+            "wal_level": "replica",
             "wal_compression": "lz4", "checkpoint_timeout": "15min", "max_connections": "1100", "work_mem": "64MB",
             "maintenance_work_mem": "256MB", "autovacuum_naptime": "15s", "autovacuum_vacuum_cost_limit": "2000"}
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -59,7 +60,8 @@ def memory_mb(server: Server) -> float:
 
 def sizes(server: Server) -> dict[str, dict[str, int]]:
     """Bytes of each table of samples and level: of its rows, and of its indexes."""
-    found = server.rows("SELECT c.relname, pg_table_size(c.oid)::bigint, pg_indexes_size(c.oid)::bigint FROM pg_class c "
+    found = server.rows("SELECT c.relname, pg_table_size(c.oid)::bigint, pg_indexes_size(c.oid)::bigint FROM pg_class "
+                        "c "
                         r"WHERE c.relkind = 'r' AND c.relname ~ '^(device_)?sample_\d+_\d$' ORDER BY 1")
     told: dict[str, dict[str, int]] = {}
     for name, rows, indexes in found:
@@ -129,7 +131,8 @@ def queries(build: pathlib.Path, server: Server, loaded: dict, times: int) -> di
         lambda: ask("report", "--store", url, "--run", run, "--format", "json"), times)
     told["list of all runs"], _ = seconds_of(lambda: ask("list", "--store", url), times)
     told["energy of each job, in SQL"], _ = seconds_of(lambda: server.rows(
-        "SELECT r.job_id, sum(e.uj) FROM recording r, LATERAL (SELECT sum(d.uj) AS uj FROM (SELECT max(energy_uj) - min(energy_uj) "
+        "SELECT r.job_id, sum(e.uj) FROM recording r, LATERAL (SELECT sum(d.uj) AS uj FROM (SELECT max(energy_uj) - "
+        "min(energy_uj) "
         "AS uj FROM device_sample WHERE run_id = r.run_id AND level = 0 GROUP BY device) d) e GROUP BY 1"), times)
     told["power of each host by the minute, in SQL"], _ = seconds_of(lambda: server.rows(
         "SELECT run_id, date_trunc('minute', time) AS at, sum(power_mw) / 60e3 FROM device_sample WHERE level < 2 "
@@ -153,7 +156,8 @@ def tell(figures: dict, chosen: argparse.Namespace) -> None:
     line("CPU of all senders' encoders in real time", f"{load['client_cpu_s'] / chosen.seconds:.2f} cores")
     line("memory of the server, most", f"{load['server_memory_mb']:,.0f} MB")
     line("slowest transaction", f"{load['slowest_s'] * 1e3:,.0f} ms of {load['transactions']:,}")
-    line("sent, WAL, disk: bytes a row", f"{load['bytes'] / rows:.0f}, {load['wal_bytes'] / rows:.0f}, {disk / rows:.0f}")
+    line("sent, WAL, disk: bytes a row",
+         f"{load['bytes'] / rows:.0f}, {load['wal_bytes'] / rows:.0f}, {disk / rows:.0f}")
     line("WAL, disk a day", f"{load['wal_bytes'] * of_day:,.0f} GB, {disk * of_day:,.0f} GB")
     for name, part in figures["disk"].items():
         line(f"  of it {name}", f"{part['rows'] * of_day:,.1f} GB, indexes {part['indexes'] * of_day:,.2f} GB")
@@ -165,7 +169,8 @@ def tell(figures: dict, chosen: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("build", type=pathlib.Path)
-    for name, usual in (("hosts", 1000), ("seconds", 600), ("batch", 2), ("workers", 2), ("connections", 0), ("reports", 3)):
+    for name, usual in (("hosts", 1000), ("seconds", 600), ("batch", 2), ("workers", 2), ("connections", 0),
+                        ("reports", 3)):
         parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--wait", action="store_true", help="every commit waits for the disk")
     parser.add_argument("--json", type=pathlib.Path)

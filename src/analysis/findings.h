@@ -56,7 +56,7 @@ struct gpu_finding {
 	double throttled_s, cap_w;
 };
 
-/* gpu_tracker's ResourceUsage, in bytes, percent and seconds; report/ converts to the units asked. */
+/* gpu_tracker's ResourceUsage, in bytes, percent and seconds; report/ converts to the requested units. */
 struct rss_values {
 	double total_bytes, private_bytes, shared_bytes;
 };

@@ -1,5 +1,5 @@
-/* Small dense symmetric systems, as in least squares. Matrices are n × n, row by row; of symmetric ones only the lower
- * triangle is read. */
+/* Small dense symmetric systems, as in least squares. Matrices are n × n, row by row; only the lower triangle of a
+ * symmetric matrix is read. */
 #pragma once
 
 #include <stdbool.h>

@@ -26,7 +26,8 @@ static int64_t real_wall_ns(void *data)
 	return clock_of_ns(CLOCK_REALTIME);
 }
 
-// Returns NULL if unset or empty, and in set-uid programs, whose caller must not choose what is read or loaded.
+// Returns NULL if unset or empty, and in set-uid programs, whose caller must not choose the files that are read or
+// loaded.
 static const char *variable(const char *name)
 {
 	if (getauxval(AT_SECURE) != 0)
@@ -48,7 +49,7 @@ static int open_root(const char *name, const char *value, const char *fallback, 
 	if (*ret_fd >= 0 || value == NULL)
 		return 0;
 	int code = -errno;
-	return error_set(reterr, code, "%s%s: %s; it must name a folder that stands for %s", name, path,
+	return error_set(reterr, code, "%s%s: %s; give a folder to use instead of %s", name, path,
 		strerror(-code), fallback);
 }
 

@@ -28,8 +28,9 @@ struct wattle_env {
 	const char *nvml;     // library to dlopen, or NULL for the usual names; borrowed
 	const char *rocm_smi; // as for nvml
 	const char *helper;   // socket of the helper, "off", or NULL for the default; borrowed
-	char state_dir[512];  // cap journal and calibrations
-	const char *root_state_dir; // root's state, read only, if state_dir is a user's own by default; else NULL
+	char state_dir[512];  // folder of the cap journal and the calibrations
+	const char *root_state_dir; // root's state folder, read only, if state_dir defaults to the user's own; else
+				    // NULL
 	struct env_clock clock;
 	struct companion *companion; // process/machine.h: an auxiliary process of the recorder; NULL: none; borrowed
 };

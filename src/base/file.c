@@ -141,7 +141,7 @@ ssize_t file_head(const char *path, void *out, size_t size)
 	return n >= 0 ? n : -errno;
 }
 
-// Kernel files keep their inode as long as they exist; files of a made tree may be replaced by rename.
+// Kernel files keep their inode as long as they exist; files of a test tree may be replaced by rename.
 static bool is_kernel_file(int fd)
 {
 	struct statfs fs;

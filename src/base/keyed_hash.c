@@ -10,7 +10,7 @@ struct hash_key hash_key_new(void)
 	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) == (ssize_t)sizeof(key))
 		return key;
 	// Early in the boot, or under a system call filter: the random bytes that the kernel passed at program start.
-	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr): so it is given
+	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr): an address
 	if (random != NULL)
 		memcpy(&key, random, sizeof(key));
 	else

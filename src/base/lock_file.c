@@ -79,7 +79,7 @@ int lock_file_open(int folder_fd, const char *path, int *ret_fd, struct wattle_e
 		if (r <= 0)
 			return r;
 	}
-	return error_set(reterr, -EBUSY, "%s: other processes replace this lock", path);
+	return error_set(reterr, -EBUSY, "%s: other processes keep replacing this lock file; try again", path);
 }
 
 // Returns 1 if the file was removed or replaced in the meantime.
@@ -99,7 +99,7 @@ static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return error_set(reterr, -EBUSY,
 			others_can_lock
-				? "%s: another process holds this lock of an earlier version; remove it if no wattle process uses it"
+				? "%s: another process holds this lock file of an earlier version; remove the file if no wattle process uses it"
 				: "%s: another wattle process holds this lock",
 			path);
 	if (!exists_as_file(folder_fd, path, &st))
@@ -119,7 +119,7 @@ int lock_file_take(int folder_fd, const char *path, int *ret_fd, struct wattle_e
 		if (r <= 0)
 			return r;
 	}
-	return error_set(reterr, -EBUSY, "%s: other processes replace this lock", path);
+	return error_set(reterr, -EBUSY, "%s: other processes keep replacing this lock file; try again", path);
 }
 
 void lock_file_drop(int folder_fd, const char *path, int fd)

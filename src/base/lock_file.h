@@ -16,7 +16,7 @@ int lock_file_open(int folder_fd, const char *path, int *ret_fd, struct wattle_e
 bool lock_file_may_own(const struct stat *st);
 /* path: relative to folder_fd (AT_FDCWD: any path). Returns -EBUSY if another process holds the lock, -EPERM if the file
  * belongs to another user or is not a regular file, else the errno of openat; each with a sentence. On a file system without
- * locks nobody is excluded. */
+ * locks the call succeeds without excluding other processes. */
 int lock_file_take(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr);
 // Removes the file and releases the lock.
 void lock_file_drop(int folder_fd, const char *path, int fd);

@@ -113,7 +113,7 @@ const char *cap_file_of(const struct cap_device *device, size_t i);
 bool cap_setting_bound(const struct cap_device *device, struct cap_setting *setting);
 // The limit of a setting in W or MHz; NaN: none.
 double cap_value_of(const struct cap_device *device, const struct cap_setting *setting);
-// Whether a register set to `asked` may read back as `found`: hardware rounds (RAPL down to 1/8 W).
+// Whether a register that was set to `asked` may read back as `found`: hardware rounds (RAPL down to 1/8 W).
 bool cap_field_matches(const struct cap_device *device, const char *field, int64_t asked, int64_t found);
 // False: the device can't be read back (locked clocks), and every setting counts as set by wattle.
 bool cap_reads_back(const struct cap_device *device);

@@ -16,7 +16,7 @@ struct cap_keeper {
 };
 void cap_keeper_self(struct cap_keeper *ret_keeper);
 bool cap_keeper_is(const struct cap_keeper *a, const struct cap_keeper *b);
-/* True if the keeper has certainly ended; false if unknown. The lock also tells, except if the keeper forked a child
+/* True if the keeper has certainly ended; false if unknown. The lock also shows this, unless the keeper forked a child
  * without exec: the child has a copy of the lock and may outlive it. */
 bool cap_keeper_is_gone(const struct cap_keeper *keeper);
 // Killed or exiting, but not gone yet: its lock is about to be released.
@@ -45,7 +45,7 @@ struct journal_entry {
 	/* Lease: index of the byte of the lock file that the keeper has locked. Standing limit: token of the lease that
 	 * it comes from; 0: none. */
 	int64_t token;
-	bool timed; // the keeper only waits for the end of the time, and exits on SIGTERM
+	bool timed; // the keeper only waits until the time is over, and exits on SIGTERM
 	struct cap_owner owner;
 	struct cap_keeper keeper;
 	struct cap_setting previous;  // values before the first change

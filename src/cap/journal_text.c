@@ -206,7 +206,7 @@ static bool is_whole(const struct journal_entry *entry, unsigned seen)
 
 int journal_entry_parse(const char *text, size_t size, struct journal_entry *ret_entry, struct wattle_error *reterr)
 {
-	static_assert(ARRAY_SIZE(keys) < 31, "`seen` has a bit for each");
+	static_assert(ARRAY_SIZE(keys) < 31, "`seen` has a bit for each key");
 	struct journal_entry entry = {0};
 	char copy[JOURNAL_TEXT_MAX];
 	unsigned seen = 0;

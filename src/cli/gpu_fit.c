@@ -8,7 +8,7 @@
 #include <math.h>
 
 static const double student_95 = 3.182; // three degrees of freedom
-static_assert(GPU_FIT_CYCLES == 4, "student_95 is for four cycles");
+static_assert(GPU_FIT_CYCLES == 4, "student_95 has the degrees of freedom of four cycles");
 static const double delta_min_w = 30; // below it, other parts of the machine weigh too much
 static const double meter_error = 0.01, offset_w = 3;
 

@@ -67,7 +67,7 @@ static const struct field entry_fields[] = {
 	FIELD(E, device, NULL, "name of the hardware", .known = true),
 	FIELD(E, uuid, NULL, "UUID of a GPU"),
 	FIELD(E, idle_w, "W", "idle power"),
-	FIELD(E, error_w, "W", "half of its 95 % interval"),
+	FIELD(E, error_w, "W", "half of the 95 % interval"),
 	FIELD(E, seconds, "s", "duration of the measurement"),
 	FIELD(E, temperature_c, "°C", "temperature during the measurement"),
 	FIELD(E, date, NULL, "time of the measurement, RFC 3339"),

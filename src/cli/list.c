@@ -256,7 +256,7 @@ static const struct field listing_fields[] = {
 	FIELD(L, exit_code, NULL, "exit status of wattle; null: wattle was attached"),
 	FIELD(L, complete, NULL, "false: the recorder is still running, or died before the end"),
 	FIELD(L, energy_j, "J", "energy of all domains that do not overlap; for runs in a store"),
-	FIELD(L, error_j, "J", "half of its 95 % interval"),
+	FIELD(L, error_j, "J", "half of the 95 % interval"),
 	FIELD(L, provenance, NULL, "weakest provenance of its parts", .one_of = provenance_names),
 	FIELD(L, problem, NULL, "reason why the file could not be read"),
 };

@@ -48,7 +48,7 @@ enum counter_event counter_feed(struct counter *counter, int64_t t_ns, int64_t r
  *
  * An update happened at some instant between the reading with the old value and the reading with the new one. Only updates
  * that are located within a small part of the period determine the period. Readings that are far apart (the normal ticks)
- * neither help nor harm. */
+ * do not affect the result. */
 
 enum { UPDATE_INTERVALS = 15, UPDATE_INTERVALS_NEEDED = 3 };
 

@@ -51,7 +51,7 @@ struct energy_track {
 void energy_track_init(struct energy_track *track, const struct domain *domain, const char *source, bool is_extended);
 // Maximum time between power readings that are joined; at least a minute.
 void energy_track_set_join(struct energy_track *track, int64_t join_max_ns);
-// Takes one reading: the domain's row. suspended: the machine slept since the previous reading.
+// Adds one reading: the domain's row. suspended: the machine slept since the previous reading.
 void energy_track_feed(struct energy_track *track, int64_t t_ns, const int64_t row[DEVICE_COUNT], bool suspended);
 // Overwrites the mark's earlier state.
 void energy_track_mark(struct energy_track *track, size_t mark, int64_t t_ns);

@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-static_assert((int)POLICY_POWER == (int)CAP_POWER && (int)POLICY_CLOCKS == (int)CAP_CLOCKS, "one numbering of kinds");
+static_assert((int)POLICY_POWER == (int)CAP_POWER && (int)POLICY_CLOCKS == (int)CAP_CLOCKS, "both enums number the kinds of limits equally");
 
 enum { RECOVER_S = 10 };
 

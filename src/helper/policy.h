@@ -69,7 +69,7 @@ struct policy_rights {
 	bool all; // root, or the user who runs this program, who does not need it
 	uint64_t rules;
 };
-static_assert(POLICY_RULES_MAX <= 64, "a rule has a bit in policy_rights");
+static_assert(POLICY_RULES_MAX <= 64, "policy_rights has a bit for each rule");
 
 // Members of group wattle may read every 10 ms. Only root may set limits.
 void policy_default(struct policy *ret_policy);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum { WINDOW_BEGIN, WINDOW_END, WAIT_BEGIN, WAIT_END }; // marks of the meter
-static_assert((int)WAIT_END < (int)TRACK_MARKS, "a mark for each");
+static_assert((int)WAIT_END < (int)TRACK_MARKS, "one mark per instant");
 
 /* Power is steady when two consecutive stretches, each with a minimum number of counter updates, differ by no more than
  * this fraction. Drivers need about 100 ms to apply a limit, so no stretch is shorter; steady.c detects slower ones. */

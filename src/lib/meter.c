@@ -318,7 +318,7 @@ int wattle_meter_domain(const wattle_meter *meter, size_t index, struct wattle_d
 		.in_total = domain->in_total,
 		.estimated = domain->is_model,
 	};
-	static_assert(sizeof(reading.domain) == sizeof(domain->track.domain->name), "any name fits");
+	static_assert(sizeof(reading.domain) == sizeof(domain->track.domain->name), "any domain name fits");
 	memcpy(reading.domain, domain->track.domain->name, sizeof(reading.domain));
 	memcpy(ret, &reading, reading.size < sizeof(reading) ? reading.size : sizeof(reading));
 	return 0;

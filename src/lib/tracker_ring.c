@@ -7,8 +7,8 @@
 
 static const char variable[] = "WATTLE_RING";
 
-/* What a process has once: the span writer, hence one stack of the trackers that use it. A signal handler may fork while
- * the lock is held. */
+/* A process has a single span writer, and therefore a single stack of the trackers that use it. A signal handler may
+ * fork while the lock is held. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;

@@ -24,7 +24,7 @@ struct tracker_message {
 	uint32_t reserved;
 	uint64_t size;
 };
-static_assert(sizeof(struct tracker_message) == 24, "a library may meet a recorder of another version");
+static_assert(sizeof(struct tracker_message) == 24, "fixed size: library and recorder may have different versions");
 
 struct tracker_ended {
 	int32_t wait_status; // as returned by wait()

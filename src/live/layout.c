@@ -76,7 +76,7 @@ static void share(const int *want, int rows, int *given)
 	given[PANEL_PROCESSES] += left;
 }
 
-// Gives rows that the process list does not need to the graph: its own rows, or those of the domains beside it.
+// Gives rows that the process list does not need to the graph (or to the domains, if the graph is beside them).
 static void fill(const int *want, bool is_wide, int rows, int *given)
 {
 	enum panel larger = is_wide ? PANEL_DOMAINS : PANEL_GRAPH;

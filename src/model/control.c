@@ -65,7 +65,7 @@ void control_if(struct op *op)
 	int64_t runs = walk->runs;
 	const char *why = walk->unknown_runs;
 	walk->runs = VALUE_MISSING;
-	walk->unknown_runs = "which branch runs depends on the input";
+	walk->unknown_runs = "the branch that runs depends on the input";
 	walk->guarded++;
 	branch(op, then_graph, true);
 	branch(op, else_graph, false);
@@ -260,7 +260,7 @@ void control_scan(struct op *op)
 		.why = "the number of iterations is unknown"};
 	int64_t n_scanned = op_int(op, "num_scan_inputs", 0);
 	if (t.body == NULL || n_scanned < 1 || (size_t)n_scanned > op->n_in) {
-		op_contradiction(op, t.body == NULL ? "no body" : "num_scan_inputs is not the number of any inputs");
+		op_contradiction(op, t.body == NULL ? "no body" : "num_scan_inputs is below 1 or exceeds the number of inputs");
 		return;
 	}
 	if (op->opset < 9) // the first version of Scan had a batch axis

@@ -44,7 +44,7 @@ static bool read_input(const struct op *op, struct einsum *sum, struct term term
 		return false;
 	int hidden = has_dots(term) ? value->rank - own : 0;
 	if (letters(term, hidden, names) != value->rank)
-		return op_contradiction(op, "a term with %d letters for %d dimensions", own, value->rank);
+		return op_contradiction(op, "a term has %d letters for %d dimensions", own, value->rank);
 	*dots = hidden > *dots ? hidden : *dots;
 	for (int i = 0; i < value->rank; i++) {
 		int64_t *size = &sum->sizes[names[i]], dim = value->dims[i];
@@ -93,7 +93,7 @@ bool einsum_read(const struct op *op, struct einsum *ret_sum)
 			return false;
 		struct term term = {at, comma != NULL ? comma : left_end};
 		if ((comma == NULL) != (i + 1 == op->n_in))
-			return op_contradiction(op, "an equation for another number of inputs");
+			return op_contradiction(op, "the equation is for another number of inputs");
 		if (!read_input(op, ret_sum, term, op->in[i], &dots))
 			return false;
 		at = comma != NULL ? comma + 1 : left_end;
@@ -103,7 +103,7 @@ bool einsum_read(const struct op *op, struct einsum *ret_sum)
 	for (int i = 0; i < ret_sum->out_rank; i++) {
 		ret_sum->kept |= UINT64_C(1) << ret_sum->out[i];
 		if ((ret_sum->used >> ret_sum->out[i] & 1) == 0)
-			return op_contradiction(op, "a letter of the output that no input has");
+			return op_contradiction(op, "the output has a letter that no input has");
 	}
 	return ret_sum->out_rank >= 0;
 }

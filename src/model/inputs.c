@@ -290,7 +290,7 @@ static void check_names(struct opening *o)
 
 bool inputs_add(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph, struct model_figures *figures)
 {
-	static_assert((int)MODEL_RANK_MAX == (int)VALUE_RANK_MAX, "shapes are copied as they are");
+	static_assert((int)MODEL_RANK_MAX == (int)VALUE_RANK_MAX, "shapes are copied without truncation");
 	size_t n = graph->n_input;
 	const bool *weights = find_weights(walk, graph);
 	bool *is_data = walk_alloc(walk, n + 1, sizeof(*is_data));

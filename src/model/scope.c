@@ -39,7 +39,7 @@ struct value *scope_find(struct scope *scope, const char *name)
 struct value *scope_add(struct walk *walk, struct scope *scope, const char *name, const struct value *like)
 {
 	if (scope_find_here(scope, name) != NULL) {
-		walk_fail(walk, -EBADMSG, "%s: the name '%.200s' is given to two values", walk->path, name);
+		walk_fail(walk, -EBADMSG, "%s: two values have the name '%.200s'", walk->path, name);
 		return NULL;
 	}
 	int64_t number = intern_number(&scope->names, name, strlen(name));

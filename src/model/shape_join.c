@@ -37,7 +37,7 @@ static bool join(const struct op *op, int64_t *dims, const struct value *next, i
 	for (int k = 0; k < next->rank; k++) {
 		int64_t size = next->dims[k];
 		if (k != axis && !dims_unify(dims[k], size, &dims[k]))
-			return op_contradiction(op, "sizes %lld and %lld beside each other", (long long)dims[k],
+			return op_contradiction(op, "the joined tensors have sizes %lld and %lld along another axis", (long long)dims[k],
 				(long long)size);
 	}
 	if (!value_ok(dims[axis]) || !value_ok(next->dims[axis]))
@@ -118,7 +118,7 @@ void shape_split(struct op *op)
 	for (size_t i = 0; i < op->n_out; i++) {
 		int64_t part = part_size(&parts, i, left);
 		if (value_ok(part) && value_ok(left) && (part < 0 || part > left)) {
-			op_contradiction(op, "a part of %lld where %lld are left", (long long)part, (long long)left);
+			op_contradiction(op, "a part has size %lld, but only %lld is left", (long long)part, (long long)left);
 			return;
 		}
 		op_shape_like(op, i, in);

@@ -14,7 +14,7 @@ void shape_transpose(struct op *op)
 	}
 	unsigned bits;
 	if (n > 0 && (!op_axes(op, order, n, in->rank, &bits) || bits != (1U << in->rank) - 1)) {
-		op_contradiction(op, "perm names not every axis once");
+		op_contradiction(op, "perm does not contain each axis exactly once");
 		return;
 	}
 	int64_t *dims = op_shape(op, 0, in->rank), strides[VALUE_RANK_MAX], moved[VALUE_RANK_MAX];

@@ -94,7 +94,7 @@ void shape_rnn(struct op *op)
 	int64_t directions = op_text_is(op, "direction", "bidirectional", false) ? 2 : 1;
 	int64_t hidden = op_int(op, "hidden_size", VALUE_MISSING);
 	if (r != NULL && r->ranked && r->rank == 3 && !dims_unify(hidden, r->dims[2], &hidden)) {
-		op_contradiction(op, "hidden_size %lld, the weight is for %lld", (long long)hidden,
+		op_contradiction(op, "hidden_size is %lld, the weight expects %lld", (long long)hidden,
 			(long long)r->dims[2]);
 		return;
 	}
@@ -105,7 +105,7 @@ void shape_rnn(struct op *op)
 	}
 	int64_t features;
 	if (known && w != NULL && w->ranked && w->rank == 3 && !dims_unify(w->dims[2], x->dims[2], &features)) {
-		op_contradiction(op, "%lld features come in, the weight is for %lld", (long long)x->dims[2],
+		op_contradiction(op, "the input has %lld features, the weight expects %lld", (long long)x->dims[2],
 			(long long)w->dims[2]);
 		return;
 	}

@@ -21,7 +21,7 @@ static bool read_axis(const struct op *op, const char *name, size_t i, size_t n_
 	if (n == 0)
 		return true;
 	if (n != n_space)
-		return op_contradiction(op, "%s has %zu numbers for %zu dimensions of space", name, n, n_space);
+		return op_contradiction(op, "%s has %zu numbers for %zu spatial dimensions", name, n, n_space);
 	if (given[i] < least)
 		return op_contradiction(op, "%s of %lld", name, (long long)given[i]);
 	*value = given[i];
@@ -45,7 +45,7 @@ static bool read_window(const struct op *op, size_t i, size_t n_space, int64_t k
 	if (n == 0 || padding_of(op) != PAD_GIVEN)
 		return true;
 	if (n != 2 * n_space)
-		return op_contradiction(op, "pads has %zu numbers for %zu dimensions of space", n, n_space);
+		return op_contradiction(op, "pads has %zu numbers for %zu spatial dimensions", n, n_space);
 	ret->pad_begin = pads[i];
 	ret->pad_end = pads[i + n_space];
 	return true;
@@ -117,7 +117,7 @@ static void conv(struct op *op, const struct value *x, const struct value *weigh
 		return;
 	}
 	if (!dims_unify(channels, dim_of(x, 1), &channels)) {
-		op_contradiction(op, "%lld channels come in, the weight is for %lld", (long long)dim_of(x, 1),
+		op_contradiction(op, "the input has %lld channels, the weight expects %lld", (long long)dim_of(x, 1),
 			(long long)channels);
 		return;
 	}
@@ -168,7 +168,7 @@ void shape_conv_transpose(struct op *op)
 	int64_t dims[VALUE_RANK_MAX] = {dim_of(x, 0)}, channels;
 	if (!dims_multiply(dim_of(weight, 1), op_int(op, "group", 1), &dims[1]) ||
 		!dims_unify(dim_of(weight, 0), dim_of(x, 1), &channels)) {
-		op_contradiction(op, "%lld channels come in, the weight is for %lld", (long long)dim_of(x, 1),
+		op_contradiction(op, "the input has %lld channels, the weight expects %lld", (long long)dim_of(x, 1),
 			(long long)dim_of(weight, 0));
 		return;
 	}

@@ -1,6 +1,6 @@
 /* Current energy and resource use of this machine, for `wattle top` and `wattle serve`. Reads sensors and processes as the
- * recorder does, but stores only a history of fixed length. Single-threaded, without a timer: the caller takes samples
- * when it wants to, and each sample covers the time since the previous one.
+ * recorder does, but stores only a history of fixed length. Single-threaded, without a timer: the caller decides when
+ * to take samples, and each sample covers the time since the previous one.
  *
  * Attribution is that of reports (docs/accuracy.md, --attribution busy), over all processes of the machine: package energy
  * by share of busy CPU time, DRAM by share of resident memory, GPUs by share of SM time, else of memory. Power attributed

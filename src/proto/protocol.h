@@ -41,7 +41,7 @@ struct proto_request {
 	uint8_t reserved[12];
 	char name[24]; // name of the lease's owner ("wattle cap set"); NUL-terminated, printable
 };
-static_assert(sizeof(struct proto_request) == 64, "a request on the wire");
+static_assert(sizeof(struct proto_request) == 64, "size of a request on the wire");
 
 struct proto_hello {
 	uint32_t n_counters, n_devices;
@@ -91,4 +91,4 @@ struct proto_reply {
 		uint8_t buffer[304];
 	};
 };
-static_assert(sizeof(struct proto_reply) == 320, "a reply on the wire");
+static_assert(sizeof(struct proto_reply) == 320, "size of a reply on the wire");

@@ -40,8 +40,8 @@ static const struct object_type name_type = OBJECT_TYPE("cap_name", "Names of a 
 static const struct field rights_fields[] = {
 	FIELD(D, lease, NULL, "owner of the lease; null: none"),
 	FIELD(D, is_persistent, NULL, "whether wattle set a persistent limit", .old_key = "stands"),
-	FIELD(D, settable, NULL, "whether this process may change it"),
-	FIELD(D, why, NULL, "reason why it may not"),
+	FIELD(D, settable, NULL, "whether this process may change the limit"),
+	FIELD(D, why, NULL, "reason why the limit can't be changed"),
 	FIELD(D, remedy, NULL, "command that grants access"),
 	FIELD(D, hint, NULL, "advice before a change"),
 };

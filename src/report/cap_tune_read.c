@@ -65,9 +65,9 @@ static const struct field point_field = FIELD_ITEM_VALUES(struct point, NULL, co
 static const struct field saved_fields[] = {
 	FIELD_INLINE(&cap_tune_type),
 	FIELD_ITEMS(S, "caps", caps, n_caps, &tune_limit_type, "candidates"),
-	FIELD_ITEMS(S, "added_caps", added, n_added, &tune_limit_type, "limits beside the best one"),
-	FIELD_ITEM_VALUES(S, "curve", curve, n_curve, &point_field, "points of the model"),
-	FIELD_ITEM_VALUES(S, "notes", notes, n_notes, &text_item, "what is to be known of the search"),
+	FIELD_ITEMS(S, "added_caps", added, n_added, &tune_limit_type, "limits next to the best one"),
+	FIELD_ITEM_VALUES(S, "curve", curve, n_curve, &point_field, "points of the model curve"),
+	FIELD_ITEM_VALUES(S, "notes", notes, n_notes, &text_item, "notes on the search"),
 };
 #undef S
 static const struct object_type saved_type = OBJECT_TYPE("cap_tune", "A stored result.", saved_fields);

@@ -98,7 +98,7 @@ static void report_cap(struct sampler *sampler, size_t device, int64_t t_ns)
 	event.device = sampler->sensors->devices[device]->name;
 	event.old_value = *reported_mw;
 	event.new_value = cap_mw;
-	if (*reported_mw != 0) // the first limit seen is no change
+	if (*reported_mw != 0) // the first limit read is no change
 		sampler_event(sampler, &event);
 	*reported_mw = cap_mw;
 }

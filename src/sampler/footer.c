@@ -54,7 +54,8 @@ static int64_t usage_peak(const struct recorder *recorder, const struct rusage *
 	return peak > recorder->fork_floor_bytes ? peak : VALUE_MISSING;
 }
 
-// The kernel's peak of the cgroup does not belong to this run: it begins with the cgroup and includes the page cache.
+// The kernel's peak of the cgroup does not belong to this run: it covers the cgroup's whole life and includes the page
+// cache.
 static void report_cgroup_peak(struct recorder *recorder)
 {
 	const struct cgroup *cgroup = recorder->tree.cgroup;
@@ -114,7 +115,7 @@ static bool root_is_there(const struct tree *tree)
 }
 
 /* A sum with an unknown part is unknown. A process that ends while attached adds its faults and bytes to a living
- * member that waits for it, but its context switches to none; and the root's are not available here. */
+ * member that waits for it, but its context switches to no process, and those of the root are not available here. */
 static void finish_running(const struct recorder *recorder, struct store_footer *footer)
 {
 	const struct tree *tree = &recorder->tree;

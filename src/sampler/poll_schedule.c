@@ -167,7 +167,7 @@ void poll_schedule_finish(struct poll_schedule *schedule, int64_t start_ns, int6
 		int64_t period_ns = period_of(schedule, i);
 		bool reported = is_slow(schedule, i) && period_ns > 0 && schedule->sampler->detectors[i].n_edges > 0 &&
 			end_ns - start_ns >= period_ns / LAST_MIN_PART;
-		// Changes seen since end_ns were made at ticks before; one more is waited for.
+		// Ticks may already have shown updates since end_ns; wait for one more.
 		schedule->updates_wanted[i] = reported ? schedule->sampler->detectors[i].n_edges + 1 : 0;
 	}
 }

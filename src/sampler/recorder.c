@@ -94,7 +94,7 @@ static void on_poll(struct recorder *recorder)
 	set_poll_timer(recorder);
 }
 
-// With fd -1: unresolved ones are tried again.
+// fd -1: retries the claims that are undecided.
 static void on_claim(struct recorder *recorder, int fd)
 {
 	if (recorder_sensor_locks_turn(recorder, fd))
@@ -103,7 +103,7 @@ static void on_claim(struct recorder *recorder, int fd)
 
 static void on_timer(struct recorder *recorder)
 {
-	uint64_t expirations; // reading also sets the timer again
+	uint64_t expirations; // reading also rearms the timer
 	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
 		return;
 	recorder->n_missed += (int64_t)expirations - 1;

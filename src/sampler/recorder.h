@@ -18,9 +18,9 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* Several recorders of one job on one machine: which of its sensors this one reads. One claim for the sensors of the
- * machine as a whole, one for each GPU, so that ranks with different visible GPUs each read theirs. The event
- * `sensors` in the run file states who reads what from when. */
+/* Sharing of sensors among several recorders of one job on one machine. There is one claim for the sensors of the whole
+ * machine and one for each GPU, so that each rank reads the GPUs that are visible to it. The event `sensors` in the run
+ * file records which recorder reads a sensor, and from which time. */
 
 struct sensor_locks {
 	struct sampler *sampler; // borrowed
@@ -34,17 +34,17 @@ struct sensor_locks {
 	size_t *lock_of; // owned: one for each device
 };
 
-/* group: the same text for all recorders that share (job, machine); NULL or "": no sharing, all sensors are this
- * recorder's. target: the measured pid. -ENOMEM. */
+/* group: identifies the job and the machine, the same text for all recorders that share sensors; NULL or "": no
+ * sharing, this recorder reads all sensors. target: the measured pid. -ENOMEM. */
 int sensor_locks_open(struct sensor_locks *sensor_locks, struct sampler *sampler, const char *group, int64_t rank,
 	pid_t target);
-// Descriptors to watch for EPOLLIN | EPOLLRDHUP, which change with each turn; -1: none.
+// Descriptor of a claim, to be watched for EPOLLIN | EPOLLRDHUP; it changes with each takeover. -1: none.
 int sensor_locks_fd(const struct sensor_locks *sensor_locks, size_t lock);
-/* A descriptor hung up, or fd is -1 (at each tick): takes over free claims. True if a descriptor changed and must be
- * watched; *ret_took: sensors became this recorder's. */
+/* Call when the descriptor fd hung up, and with -1 at each tick: takes over free claims. True if a descriptor changed
+ * and must be watched; *ret_took: this recorder took over sensors. */
 bool sensor_locks_turn(struct sensor_locks *sensor_locks, int fd, int64_t t_ns, bool *ret_took);
 bool sensor_locks_has(const struct sensor_locks *sensor_locks, int fd);
-// After the last reading: the others need not wait while this recorder stores it.
+// Call after the last reading, so that the other recorders need not wait while this one stores it.
 void sensor_locks_release(struct sensor_locks *sensor_locks);
 void sensor_locks_close(struct sensor_locks *sensor_locks);
 
@@ -66,8 +66,8 @@ void end_request_finish(struct end_request *request, int64_t now_ns);
 // Whether finishing has used its time, counted from the signal or the start of finishing, whichever is later.
 bool end_request_is_overdue(const struct end_request *request, int64_t now_ns, int64_t timeout_ns);
 
-/* Spans, metrics and marks on their way to the run file. They wait for the next flush; if too many arrive until
- * then, they are spilled at once, and so are later ones until a second brings only half as many. */
+/* Spans, metrics and marks on their way to the run file. They wait for the next flush. If too many arrive before it,
+ * they are written to the spool at once. Later ones are too, until only half as many arrive within a second. */
 
 enum {
 	WRITE_QUEUE_SPANS = 20000,
@@ -86,7 +86,7 @@ struct write_queue_spans {
 	size_t n_open, n_ended, n_metrics, n_marks;
 	bool is_spilling;
 	size_t n_since_spill_check; // rows of all kinds
-	int64_t n_lost;        // no room here or on the disk
+	int64_t n_lost;        // dropped because this queue or the disk was full
 	// Borrowed: the run file; the recording's names, which move when they grow.
 	struct write_queue_sink *sink;
 	const char *const *const *names;
@@ -100,14 +100,15 @@ void write_queue_spans_close(struct write_queue_spans *spans);
 void write_queue_add_span(struct write_queue_spans *spans, const struct span_row *row);
 void write_queue_add_metric(struct write_queue_spans *spans, const struct span_metric_row *row);
 void write_queue_add_mark(struct write_queue_spans *spans, const struct span_mark_row *row);
-// For `write`. When spilling, all but the open ones have been spilled before.
+// The rows for store_ops.write. While spilling, only the open spans: all other rows are in the spool.
 struct store_spans write_queue_spans_delivery(struct write_queue_spans *spans);
 void write_queue_spans_delivered(struct write_queue_spans *spans);
-// Once a second: whether to continue spilling.
+// Call once a second: decides whether spilling continues.
 void write_queue_spans_update_spilling(struct write_queue_spans *spans);
 
-/* Rows waiting for the stores: records, ended processes, events, spans. Each store gets the rows that it does not
- * have yet; rows that the run file cannot take (disk full) wait for the next try, until the buffer is full. */
+/* Rows waiting for the stores: records, ended processes, events, spans. Each store receives the rows that it does not
+ * have yet. Rows that can't be written to the run file (disk full) wait for the next attempt, until the buffer is
+ * full. */
 
 struct exit_record;
 
@@ -116,10 +117,10 @@ enum { WRITE_QUEUE_PROCESSES = 512 };
 struct write_queue_sink { // a store in use; the first one is the run file
 	const struct store_ops *ops;
 	void *state; // owned by the caller
-	// The outbox's own: how many of the waiting rows this store has already.
+	// Used by the queue: number of waiting rows that this store already has.
 	size_t batch_bytes, n_processes, n_events;
 	bool failing;  // the last write failed, which was reported
-	bool given_up; // a second file that failed: it stays unchanged
+	bool given_up; // a second file whose write failed: no further writes
 };
 
 struct write_queue {
@@ -130,7 +131,7 @@ struct write_queue {
 	struct sampler *sampler;   // borrowed: holds the events
 	struct write_queue_sink *sinks; // borrowed
 	size_t n_sinks;
-	int64_t n_lost; // samples without room
+	int64_t n_lost; // samples dropped because the buffer was full
 	char loss[600]; // why the last write failed
 	void (*warn)(void *data, const char *text);
 	void *warn_data;
@@ -138,21 +139,21 @@ struct write_queue {
 
 int write_queue_open(struct write_queue *queue, size_t batch_capacity); // -ENOMEM
 void write_queue_close(struct write_queue *queue);
-// Takes ended members out of the tree, and (living: at the end of the run) the others too.
+// Moves ended members from the tree to the queue. write_queue_add_running adds the others, at the end of the run.
 void write_queue_take_ended(struct write_queue *queue, struct tree *tree);
 void write_queue_add_running(struct write_queue *queue, struct tree *tree);
 void write_queue_add_exit(struct write_queue *queue, const struct exit_record *record);
-// True when the run file has everything.
+// True when all rows are in the run file.
 bool write_queue_flush(struct write_queue *queue);
 bool write_queue_is_nearly_full(const struct write_queue *queue); // should be flushed early
 // Finishes all stores; true when the run file is complete.
 bool write_queue_finish(struct write_queue *queue, struct store_footer *footer);
 
-/* Additional data for options->progress: the energy so far, and where in it steps ended. */
+/* Additional data for options->progress: the energy so far, now and at the ends of steps. */
 
 enum { STEP_POINTS = 128, RUNNING_ENERGY_TICKS = 16 };
 
-struct step_point { // steps that had ended, the last of them now
+struct step_point { // number of ended steps, the last of which ended at t_ns
 	int64_t steps, t_ns;
 	double energy_j; // since the start; NaN: unknown
 };
@@ -170,10 +171,10 @@ struct running_energy {
 		double energy_j;
 	} ticks[RUNNING_ENERGY_TICKS]; // a ring
 	size_t n_ticks;             // in total
-	bool has_pace;              // the update period of each is known, so that power is known
-	enum provenance provenance; // of them, the weakest
+	bool has_pace;              // the update period of each device is known, and therefore the power
+	enum provenance provenance; // weakest provenance of the devices
 	size_t n_known;             // devices in the sum of the last tick: a new one adds all its energy so far
-	int64_t steps, step_ns;     // steps, of which the last one ended then
+	int64_t steps, step_ns;     // number of ended steps; end of the last one
 	struct step_point points[STEP_POINTS];
 	size_t n_points;
 };
@@ -181,7 +182,7 @@ struct running_energy {
 int running_energy_open(struct running_energy *running, const struct sampler *sampler); // -ENOMEM
 void running_energy_close(struct running_energy *running);
 void running_energy_add_up(struct running_energy *running, const struct sampler *sampler); // up to the last sample
-// After each sample; start_ns: of the recording, 0 until it begins.
+// Call after each sample. start_ns: start of the recording, 0 before it.
 void running_energy_tick(struct running_energy *running, const struct sampler *sampler, int64_t start_ns);
 void running_energy_step(struct running_energy *running, int64_t end_ns);
 double running_energy_j(const struct running_energy *running); // at the last tick; NaN: unknown
@@ -189,8 +190,8 @@ void running_energy_clear_points(struct running_energy *running);
 
 struct recorder_progress {
 	int64_t start_ns, t_ns;          // of the recording; of the last sample
-	double energy_j;                 // since the start, the sum that is energy.total_j of the report; NaN: unknown
-	enum provenance provenance;      // provenance of that sum: the weakest of its parts
+	double energy_j;                 // since the start; energy.total_j of the report; NaN: unknown
+	enum provenance provenance;      // weakest provenance of its parts
 	double power_w, cpu_cores;       // since the last call; NaN: unknown
 	int64_t rss_bytes, processes;    // VALUE_MISSING unknown
 	int64_t steps;                   // calls of options->step that have ended
@@ -205,12 +206,12 @@ struct recorder_outcome { // end of a process that is not a child of the recorde
 
 struct recorder_options {
 	struct sampler_options sampler;
-	struct cgroup *cgroup; // recorder_attach: the target is its processes; NULL: a process. Borrowed
+	struct cgroup *cgroup; // recorder_attach: the target is the processes of this cgroup; NULL: a process. Borrowed
 	const pid_t *also;     // recorder_attach: further processes of the target, n_also of them. Borrowed
 	size_t n_also;
 	bool held; // recorder_attach: the process waits before its exec for `ready`: until then it is a copy of its parent
 	const char *shares_with; // group of sensor_locks_open; NULL or "": all sensors are this recorder's
-	int64_t rank;                               // with it: this recorder's; VALUE_MISSING: unknown
+	int64_t rank;                               // rank of this recorder in the group; VALUE_MISSING: unknown
 	bool wait_all;                              // --wait-all
 	bool span_cpu;                              // --span-cpu
 	int64_t flush_ns;                           // --flush: how often rows are stored
@@ -218,12 +219,13 @@ struct recorder_options {
 	void (*warn)(void *data, const char *text); // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
 	void (*maintain)(void *data); // about once a second: work beside the recording; NULL: none
-	// Attached, and the first sample is taken; ring: the value of WATTLE_RING, "" if there is none. NULL: not
-	// requested
+	// Called after attaching and the first sample; ring: the value of WATTLE_RING, "" if there is none. NULL: no
+	// call
 	void (*ready)(void *data, const char *ring);
 	bool (*control)(void *data); // control_fd is readable; true: the recording ends. NULL: none
 	int control_fd;              // borrowed
-	// With `held`: the end as its parent reported it; false: nothing yet. NULL: no report
+	// With `held`: returns the end of the process as its parent reported it; false: no report yet. NULL: there is
+	// no report
 	bool (*outcome)(void *data, struct recorder_outcome *ret_outcome);
 	void *data;
 };
@@ -254,12 +256,12 @@ struct recorder {
 	struct end_request end_request;
 	int64_t n_missed; // ticks that were too late to be taken
 	int64_t n_wakeups;
-	int64_t fork_floor_bytes; // own peak memory at the fork: the command's ru_maxrss starts from there
+	int64_t fork_floor_bytes; // this program's peak memory at the fork, from which the command's ru_maxrss starts
 	struct rusage main_usage;
 	int wait_status;
-	bool main_childless; // it never waited for a child: its rusage is its own only
+	bool main_childless; // the main process never waited for a child: its rusage excludes children
 	bool main_ended, stop;
-	bool has_outcome;     // attached: wait_status and the tree's rusage are still known
+	bool has_outcome;     // attached: wait_status and rusage are known from the parent's report
 	struct running_energy running; // for options->progress, as are these
 	int64_t progress_t_ns, progress_cpu_ns;
 	double progress_energy_j;
@@ -275,9 +277,8 @@ struct recorder_result {
 	struct store_footer footer;
 	int status;     // exit status of wattle run: the command's own, or 128+N
 	bool whole;     // everything is in the run file
-	char loss[600]; // else: the error
-	// The end was requested by a signal, and there are more spans than can be processed in a moment: how many; else
-	// 0.
+	char loss[600]; // if not whole: the error
+	// Number of spans, if a signal requested the end and there are more than can be processed in a moment; else 0.
 	int64_t spans_to_leave;
 };
 
@@ -298,16 +299,16 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 /* footer.c: the sums at the end, from tree, exits and sampler. */
 void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_footer);
 
-/* recorder_sensor_lock.c: sensors that this recorder shares with others. */
-int recorder_sensor_locks_open(struct recorder *recorder); // -ENOMEM; after the outbox and the loop
-// fd hung up; -1: at each tick. True: sensors became this recorder's, and were read.
+/* recorder_sensor_lock.c: sensors that this recorder shares with other recorders. */
+int recorder_sensor_locks_open(struct recorder *recorder); // -ENOMEM; call after opening the queue and the loop
+// Call when fd hung up, and with -1 at each tick. True: this recorder took over sensors and has read them.
 bool recorder_sensor_locks_turn(struct recorder *recorder, int fd);
 
 // progress.c: calls options->progress.
 void recorder_report_progress(struct recorder *recorder);
 
-// recorder.c: a signal requested the end, and finishing has taken its time since. Reads the pending signals, and notes
-// those that request the end.
+// recorder.c: reads the pending signals and records those that request the end. recorder_must_hurry: a signal requested
+// the end, and finishing has used its time.
 void recorder_read_signals(struct recorder *recorder);
 bool recorder_must_hurry(struct recorder *recorder, int64_t timeout_ns);
 

@@ -15,8 +15,8 @@ static void watch(struct recorder *recorder)
 	}
 }
 
-/* New sensors are read at once: recorders that find them claimed begin after that, so that their time is covered
- * from its start, however long this machine takes until the first sample. */
+/* Claimed sensors are read at once. Recorders that find them claimed start later, so these readings cover their whole
+ * run, however long this recorder takes until its first sample. */
 int recorder_sensor_locks_open(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;

@@ -1,5 +1,5 @@
-/* The same sum as energy.total_j of the report: of domains that are added and contained in no other added one, each
- * by the curve through its latest readings (energy/track.h). */
+/* The same sum as energy.total_j of the report: over the domains in the total, each by the curve through its latest
+ * readings (energy/track.h). */
 #include "sampler/recorder.h"
 
 #include "base/nan_sum.h"
@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <string.h>
 
-// Minimum distance of points of steps: more than fit between two calls of options->progress add no information.
+// Minimum distance of step points: points that do not fit between two calls of options->progress add no information.
 static const int64_t POINT_NS = 20 * NS_PER_MS;
 // A counter of unknown period is taken to be stopped after this time.
 static const int64_t STILL_NS = 3 * NS_PER_S;
-static const int64_t PERIODS_MAX = 2; // one that is unchanged for longer is not counting
+static const int64_t PERIODS_MAX = 2; // a counter without a change for longer is stopped
 enum { START, NOW }; // marks
 
 /* ---- open ---- */

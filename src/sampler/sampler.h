@@ -41,20 +41,20 @@ struct sampler {
 	struct machine machine;
 	struct memory_reader memory;
 	struct memory_estimate estimate;
-	struct counter *counters;      // owned: one a device
-	int64_t (*rows)[DEVICE_COUNT]; // owned: one a device
-	struct update_detector *detectors; // owned: one for each device, when its counter is updated
-	struct update_period *periods; // owned: one for each device: as its sensor states it, then as observed
-	struct device_poll *polls;     // owned: one for each device, the last reading, which may not be stored
-	struct device_reported *reported; // owned: one for each device, the state that events have reported
-	bool *left; // owned: one for each device, whether another recorder reads it (struct claims); initially none
+	struct counter *counters;      // owned, one per device
+	int64_t (*rows)[DEVICE_COUNT]; // owned, one per device
+	struct update_detector *detectors; // owned, one per device: update times of its counter
+	struct update_period *periods; // owned, one per device: as stated by its sensor, then as observed
+	struct device_poll *polls;     // owned, one per device: the last reading, possibly not stored
+	struct device_reported *reported; // owned, one per device: state according to the events so far
+	bool *left; // owned, one per device: whether another recorder reads it (struct sensor_locks); initially none
 	pid_t self_pid;
-	int64_t proc_t_ns; // last reading of /proc: the machine, the tree
+	int64_t proc_t_ns; // time of the last reading of /proc: machine and tree
 	struct machine_reading machine_reading;
 	int64_t suspended_ns; // CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick
 	int64_t last_t_ns;
 	int referee_fd;    // borrowed; -1: none
-	int64_t slow_t_ns; // last reading of it and of wattle's own memory: once a second is enough
+	int64_t slow_t_ns; // last reading of referee_fd and of wattle's own memory; once a second is enough
 	int64_t n_samples;
 	bool target_held;            // the command has not been released: the process is still a copy of the recorder
 	bool read_all;               // the next tick reads /proc even if it was read just before
@@ -73,7 +73,7 @@ static inline bool sampler_reads(const struct sampler *sampler, size_t device)
 {
 	return sampler->left == NULL || !sampler->left[device];
 }
-// After `left` has changed: sensors without own devices are not read.
+// Call after a change of `left`: sensors whose devices are all read by other recorders are not read.
 void sampler_choose_sensors(struct sampler *sampler);
 // Takes one sample. Records that do not fit into the batch are counted in batch->n_lost.
 void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch);
@@ -85,8 +85,8 @@ void sampler_forget_events(struct sampler *sampler);
 // Reads all sensors and adds a record for each device.
 void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struct batch *batch);
 
-/* Reads only the counters. Only a change is stored, and with it the reading just before if no record has it yet: the
- * hardware's update was between the two. */
+/* Reads only the counters. Only a reading with a change is stored, together with the previous reading if that is in no
+ * record yet: the hardware updated the counter between the two. */
 void devices_poll(struct sampler *sampler, int64_t t_ns, struct batch *batch);
 
 /* Adds a record with energy and power for each device that has a counter and power readings. Such a reading after
@@ -96,15 +96,15 @@ void devices_read_power(struct sampler *sampler, int64_t t_ns, struct batch *bat
 /* Times of readings between two ticks, for two purposes.
  *
  * Update times of slow counters: a round of readings at the start, a short one every half minute, and one at the end until
- * each counter has been updated once more. Counters that are updated about every millisecond need none of this, nor does a
- * sampling that is as fast as these readings.
+ * each counter has been updated once more. Not needed for counters that are updated about every millisecond, or if
+ * sampling is as fast as these readings.
  *
- * Wraps, however rare the samples are: a counter is read at least four times in the time that the
- * highest plausible power needs to fill it. */
+ * Detection of wraps at any sampling interval: a counter is read at least four times within the shortest time in which
+ * it can wrap at the highest plausible power. */
 
 struct poll_schedule {
 	struct sampler *sampler; // borrowed
-	size_t *updates_wanted;  // owned: one for each device, number of edges at which this round is done with it
+	size_t *updates_wanted;  // owned, one per device: number of updates after which this round no longer needs it
 	int64_t began_ns;        // this round
 	int64_t next_round_ns;
 	bool is_first, active;
@@ -113,7 +113,7 @@ struct poll_schedule {
 int poll_schedule_open(struct poll_schedule *schedule, struct sampler *sampler, int64_t now_ns); // -ENOMEM
 void poll_schedule_close(struct poll_schedule *schedule);
 void poll_schedule_restart(struct poll_schedule *schedule,
-	int64_t now_ns); // as at the start: counters became this recorder's
+	int64_t now_ns); // as at the start: this recorder took over counters
 // The time of the next reading or, between two rounds, of the next round's first; VALUE_MISSING: never again.
 int64_t poll_schedule_next_ns(struct poll_schedule *schedule, int64_t now_ns);
 

@@ -88,7 +88,7 @@ static void report_failure(struct write_queue *queue, struct write_queue_sink *s
 	sink->given_up = !is_run_file;
 	char text[sizeof(error->text) + 100];
 	snprintf(text, sizeof(text), "%s; the command continues, %s", error->text,
-		is_run_file ? "and wattle tries again to store" : "without this file");
+		is_run_file ? "and wattle retries" : "without this file");
 	queue->warn(queue->warn_data, text);
 }
 

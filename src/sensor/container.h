@@ -7,7 +7,8 @@
 
 enum container { CONTAINER_NONE, CONTAINER_DOCKER, CONTAINER_PODMAN, CONTAINER_OTHER };
 
-// Describes the machine in `env`: with made trees the result comes from the trees, not from this process.
+// Describes the machine in `env`: if /proc and /sys are replaced (tests), the result describes the replacements, not
+// this process.
 enum container container_detect(const struct wattle_env *env);
 
 // True if the container hides all zones of /sys/class/powercap; also returns why, and the option to start the container with.

@@ -28,8 +28,8 @@ void stamp_clock_init(struct stamp_clock *clock, const struct wattle_env *env);
  * then exact on the device's clock, and absolute times are off by the delay. */
 int64_t stamp_to_monotonic(struct stamp_clock *clock, int64_t stamp_ns, int64_t now_ns);
 
-/* A jump that no power explains. Added to a restarted counter, it makes the sampler detect a restart whatever the values are,
- * and treat the energy in between as unknown. running_ns: minimum time since the last change. */
+/* An increase that no plausible power explains. Added to a restarted counter, it makes the sampler detect the restart for any
+ * values, and treat the energy in between as unknown. running_ns: minimum time since the last change. */
 int64_t counter_restart_jump_uj(double max_power_w, int64_t running_ns);
 
 /* Energy counters that only root may read: from the file if this process may read it, else through the helper, which reads

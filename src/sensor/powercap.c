@@ -205,7 +205,7 @@ static bool read_all_zones(struct powercap *powercap, struct watch *watches, str
 static int64_t median_ns(const struct watch *watch)
 {
 	int64_t a = watch->intervals_ns[0], b = watch->intervals_ns[1], c = watch->intervals_ns[2];
-	static_assert(INTERVALS_WANTED == 3, "the median is that of three");
+	static_assert(INTERVALS_WANTED == 3, "the median of three intervals");
 	int64_t low = a < b ? a : b, high = a < b ? b : a;
 	return c < low ? low : c > high ? high : c;
 }

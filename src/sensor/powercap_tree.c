@@ -11,7 +11,7 @@
 static const size_t ZONES_MAX = 1024;
 
 /* The kernel's folders are nested in devices/virtual/powercap/TYPE/…; class/powercap has flat links to all of them, at every
- * depth. Made trees have either, both, or plain folders in the class. */
+ * depth. Test trees have either, both, or plain folders in the class. */
 static const char *const tops[] = {"class/powercap", "devices/virtual/powercap"};
 
 static bool read_hex(const char **at, uint32_t *ret_value)

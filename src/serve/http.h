@@ -174,8 +174,8 @@ void connection_table_response_sent(struct connection_table *table, struct conne
 // Shuts down connections that exceed their timeout.
 void connection_table_expire(struct connection_table *table, int64_t t_ns);
 
-/* Connection tracking for libmicrohttpd callbacks: timeouts (visits) and the samples that scrapers have received
- * (scrapers). */
+/* Connection tracking for libmicrohttpd callbacks: timeouts (connection_table) and the samples that scrapers have
+ * received (scrapers). */
 
 struct connections {
 	const struct mhd *mhd;        // borrowed

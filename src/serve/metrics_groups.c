@@ -61,7 +61,7 @@ static const struct {
 	{{FAMILY_JOB_GPU, FAMILY_CGROUP_GPU}, gpu_use},
 	{{FAMILY_JOB_GPU_MEMORY, FAMILY_CGROUP_GPU_MEMORY}, gpu_memory_bytes},
 };
-static_assert(MONITOR_JOBS == 0 && MONITOR_CGROUPS == 1, "families of a gauge in this order");
+static_assert(MONITOR_JOBS == 0 && MONITOR_CGROUPS == 1, "the families of a gauge are in the order of this enum");
 
 static size_t put_labels(const struct group_rows *table, const struct group_row *row, struct om_label *labels)
 {

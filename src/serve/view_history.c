@@ -19,7 +19,7 @@ static size_t sample_count(const struct object_at *at)
 	return document->history->n - document->first;
 }
 
-// Trail index of a list item.
+// History index of a list item.
 static size_t sample(const struct object_at *at)
 {
 	const struct view_document *document = document_of(at);

@@ -47,7 +47,7 @@ struct ring_header {
 	_Atomic uint64_t unwound;          // number of spans without their own end
 	alignas(64) _Atomic uint64_t tail; // number of records read
 };
-static_assert(sizeof(struct ring_header) <= RING_HEADER_BYTES, "the records begin on a page of their own");
+static_assert(sizeof(struct ring_header) <= RING_HEADER_BYTES, "the records begin on a new page");
 
 static inline size_t ring_bytes(uint32_t n_records)
 {
@@ -62,7 +62,7 @@ struct ring_hello {
 	int32_t pid, tid;
 	uint64_t token; // from the address: known only to processes that received it
 };
-static_assert(sizeof(struct ring_hello) == 32, "one message, without holes");
+static_assert(sizeof(struct ring_hello) == 32, "no padding in the message");
 
 enum record_kind { // stored as uint8_t
 	RECORD_PAD,         // no content; fills the rest of a block of a file
@@ -100,7 +100,7 @@ struct record_extra {
 	};
 	uint64_t reserved;
 };
-static_assert(sizeof(struct record_extra) == sizeof(struct span_record), "an extra takes the room of a record");
+static_assert(sizeof(struct record_extra) == sizeof(struct span_record), "an extra record has the size of a record");
 
 // Number of records of an event, including itself; 0: unknown kind or invalid length.
 static inline uint32_t span_record_count(const struct span_record *record)

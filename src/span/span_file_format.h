@@ -51,4 +51,4 @@ struct span_block_header {
 	_Atomic uint64_t unwound;
 };
 static_assert(sizeof(struct span_block_header) <= SPAN_BLOCK_HEADER_BYTES, "records begin after the header");
-static_assert(sizeof(struct span_file_header) <= 512, "magic and counter lie in one block of any file system");
+static_assert(sizeof(struct span_file_header) <= 512, "magic and counter are in one block of any file system");

@@ -12,7 +12,7 @@
 
 struct pg;
 
-/* How much of a run to read. Thinning leaves samples out. The remaining ones are true counter readings, so total energy and CPU
+/* Part of a run to be read. Thinning omits samples. The remaining ones are true counter readings, so total energy and CPU
  * time are unchanged and only the time resolution decreases. The first and the last sample of a segment are always read. */
 struct run_extent {
 	int64_t every_ns; // one sample (with its device samples) per interval; 0: all

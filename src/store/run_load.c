@@ -43,7 +43,7 @@ static int read_tables(struct run_reader *reader, const struct part *part, struc
 static int fail(const struct run_reader *reader, int result, const char *path, struct wattle_error *reterr)
 {
 	if (result == SQLITE_NOMEM && arena_bytes(reader->arena) > reader->max_bytes)
-		return error_set(reterr, -EINVAL, "%s: its rows need more memory than a file of this size can hold",
+		return error_set(reterr, -EINVAL, "%s: its rows need more memory than is plausible for a file of this size",
 			path);
 	if (result == SQLITE_NOMEM)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);

@@ -30,7 +30,7 @@ static const struct field recording_fields[] = {
 	FIELD_BY(F, run, "spans", struct run, n_spans, NULL, "spans"),
 	FIELD(F, complete, NULL, "whether the recorder ended normally"),
 	FIELD_AS(F, "energy_j", total_j, "J", "energy of all domains that do not overlap"),
-	FIELD(F, error_j, "J", "half of its 95 % interval"),
+	FIELD(F, error_j, "J", "half of the 95 % interval"),
 	FIELD_TEXT("provenance", provenance, NULL, "weakest provenance of its parts", .one_of = provenance_names),
 };
 #undef F

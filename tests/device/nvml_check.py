@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""On a machine with NVIDIA GPUs: whether wattle agrees with nvidia-smi, how often counters are updated, and what calls cost.
+"""On a machine with NVIDIA GPUs: whether wattle agrees with nvidia-smi, how often counters are updated, and what calls
+cost.
 
 usage: nvml_check.py WATTLE [FOLDER]
 
-Nothing in the build or the tests depends on this. It needs Python's standard library, only reads, and takes about half a
-minute. It writes its results into FOLDER (default: nvml-check): answers.json, and cards, the same as a file for the fake
-library (tests/fakes/nvml/README.md), with UUIDs replaced, which can be contributed as a test fixture. WATTLE_NVML names
-another library, for a dry run on the fake one.
+Nothing in the build or the tests depends on this. It needs Python's standard library, only reads, and takes about half
+a minute. It writes its results into FOLDER (default: nvml-check): answers.json, and cards, the same as a file for the
+fake library (tests/fakes/nvml/README.md), with UUIDs replaced, which can be contributed as a test fixture. WATTLE_NVML
+names another library, for a dry run on the fake one.
 """
 import ctypes
 import json
@@ -96,7 +97,8 @@ def updates(read, seconds=2.0):
 
 
 def stamps(nvml, handle):
-    """Whether the energy field's timestamp is constant while its value is and changes with it, in a second of readings."""
+    """Whether the energy field's timestamp is constant while its value is and changes with it, in a second of
+    readings."""
     pairs = []
     for _ in range(500):
         field = nvml.field(handle, FIELDS["energy"], 0)
@@ -129,7 +131,8 @@ def examine(nvml, index, handle):
     records = ctypes.create_string_buffer(24 * 256)
     return {
         "index": index, "name": nvml.text("DeviceGetName", handle), "uuid": nvml.text("DeviceGetUUID", handle),
-        "memory": [nvml("DeviceGetMemoryInfo_v2", handle, ctypes.byref(memory)), memory.total, memory.reserved, memory.used],
+        "memory": [nvml("DeviceGetMemoryInfo_v2", handle, ctypes.byref(memory)), memory.total, memory.reserved,
+                   memory.used],
         "limits_mw": [nvml("DeviceGetPowerManagementLimitConstraints", handle, *map(ctypes.byref, limits)),
                       limits[0].value, limits[1].value],
         "enforced_limit_mw": nvml.number("DeviceGetEnforcedPowerLimit", handle),

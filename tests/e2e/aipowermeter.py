@@ -1,6 +1,7 @@
 """wattle export --format aipowermeter: folders from which AIPowerMeter's reader computes wattle's figures.
 
-The reader's algorithm is repeated here: lines of JSON, a curve for each key, split where a segment ends, the trapezoidal rule.
+The reader's algorithm is repeated here: lines of JSON, a curve for each key, split where a segment ends, the
+trapezoidal rule.
 """
 import csv
 import datetime
@@ -40,7 +41,8 @@ def record(workdir, *words, append=False, options=(), env=None):
 
 
 class Folder:
-    """The reader's result: segments of rows, and the curves of a key: [[(seconds, value)]], those of several pids added."""
+    """The reader's result: segments of rows, and the curves of a key: [[(seconds, value)]], those of several pids
+    added."""
 
     def __init__(self, workdir, *options, name="out"):
         done = workdir.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", name, *options)
@@ -90,8 +92,8 @@ KINDS = [("package", "intel_power", "rel_intel_power"), ("core", "total_cpu_powe
 
 @test
 def energies_of_two_segments(workdir):
-    """two segments, a counter of 30 ms: the trapezoidal rule over the rows gives wattle's energies, the target's too; none in
-    the pause"""
+    """two segments, a counter of 30 ms: the trapezoidal rule over the rows gives wattle's energies, the target's too;
+    none in the pause"""
     env = simulate(workdir, "--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/core=20", "--zone",
                    "package-0/dram=5",
                    "--zone", "psys=80", "--tick", "30000")
@@ -111,7 +113,8 @@ def energies_of_two_segments(workdir):
 
 @test
 def a_counter_of_a_second(workdir):
-    """counter updated once a second, sampled every 20 ms: the same energy, in rows at least a tenth of a second apart"""
+    """counter updated once a second, sampled every 20 ms: the same energy, in rows at least a tenth of a second
+    apart"""
     env = simulate(workdir, "--zone", "package-0=50", "--tick", "1000000")
     report = record(workdir, "sleep", "3.3", options=["-i", "20ms"], env=env)
     folder = Folder(workdir)
@@ -139,13 +142,15 @@ def a_row_per_process(workdir):
 
 @test
 def memory_of_the_target(workdir):
-    """no --per-process: the root stands for all processes: PSS and USS once they were read, and shares of the memory in use"""
+    """no --per-process: the root stands for all processes: PSS and USS once they were read, and shares of the memory in
+    use"""
     record(workdir, BURNER, "memory", "80000000", "1.5")
     row = Folder(workdir).segments[0][-2]["metrics"]["cpu"]
     pid, = row["per_process_mem_use_abs"]
     near(row["per_process_mem_use_abs"][pid], 80e6, absolute=3e6)
     near(row["per_process_mem_use_uss"][pid], 80e6, absolute=3e6)
-    near(row["per_process_mem_use_percent"][pid], row["per_process_mem_use_abs"][pid] / row["total_mem_use"], relative=1e-9)
+    near(row["per_process_mem_use_percent"][pid], row["per_process_mem_use_abs"][pid] / row["total_mem_use"],
+         relative=1e-9)
 
 
 @test
@@ -167,7 +172,8 @@ def gpus(workdir):
         assert row["metrics"]["gpu"].keys() >= {f"{part}nvidia_{what}" for part in ("", "per_gpu_")
                                                 for what in ("power", "memory", "use_rate")}, row
     gpu = folder.rows[-1]["metrics"]["gpu"]
-    assert gpu["per_gpu_nvidia_memory"]["0"] == gpu["nvidia_memory"] == 2e9 and gpu["per_gpu_nvidia_use_rate"]["0"] == 90, gpu
+    assert (gpu["per_gpu_nvidia_memory"]["0"] == gpu["nvidia_memory"] == 2e9
+            and gpu["per_gpu_nvidia_use_rate"]["0"] == 90), gpu
     pid = str(report["run"]["pid"])
     assert gpu["per_gpu_attributable_mem_use"]["0"] == {pid: 1.5e9}, gpu
     near(gpu["per_gpu_per_pid_utilization_absolute"]["0"][pid], 0.6, absolute=1e-9)
@@ -193,8 +199,8 @@ def gpu_of_unknown_users(workdir):
 
 @test
 def a_wall_meter(workdir):
-    """wall meter: its energy as wall_power and as omegawatt.csv, of which the reader skips the first line and drops the last
-    one"""
+    """wall meter: its energy as wall_power and as omegawatt.csv, of which the reader skips the first line and drops the
+    last one"""
     meter = ("import math, time\nprint('#timestamp,#frame_is_ok,#U1,#current1,#activepow1', flush=True)\n"
              "while True:\n t = time.time()\n print(f'{t:.9f},true,230,0.4,{90 + 20 * math.sin(t):.3f}', flush=True)\n"
              " time.sleep(0.04)\n")
@@ -207,7 +213,8 @@ def a_wall_meter(workdir):
     lines = list(csv.reader((folder.path / "omegawatt.csv").read_text().splitlines()[1:]))
     assert lines[0] == ["#timestamp", "#frame_is_ok", "#activepow1"] and lines[-1] == lines[-2], lines[-2:]
     points = [(float(time), float(watts)) for time, _, watts in lines[1:-1]]
-    near(sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in zip(points, points[1:])), energies(report, "wall"), relative=1e-4)
+    near(sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in zip(points, points[1:])), energies(report, "wall"),
+         relative=1e-4)
 
 
 @test
@@ -252,7 +259,8 @@ def refusals(workdir):
             record(workdir, "true", options=["--overwrite", "--meta", "model_summary=no JSON"])
         done = workdir.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", out)
         assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, (out, done)
-    assert (workdir.folder / "full/power_metrics.json").read_text() == "mine" and not list((workdir.folder / "empty").iterdir())
+    assert ((workdir.folder / "full/power_metrics.json").read_text() == "mine"
+            and not list((workdir.folder / "empty").iterdir()))
 
 
 if __name__ == "__main__":

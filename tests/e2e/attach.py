@@ -151,7 +151,8 @@ def no_pid(workdir):
 def wrong_options(workdir):
     """invalid options, whatever the process: status 2, one line that names the option, no file"""
     for words, named in ((["--sub-tracking-file", "x.txt"], "--sub-tracking-file: x.txt"), (["--meta", "x"], "--meta"),
-                         (["--tracking-file", "x.txt"], "--tracking-file: x.txt"), (["--overwrite", "--append"], "--append")):
+                         (["--tracking-file", "x.txt"], "--tracking-file: x.txt"),
+                         (["--overwrite", "--append"], "--append")):
         done = workdir.wattle("attach", "-o", "run.sqlite", *words, os.getpid())
         assert done.returncode == 2 and named in done.stderr and len(done.stderr.splitlines()) == 1, done
         assert not list(workdir.folder.iterdir())
@@ -160,7 +161,8 @@ def wrong_options(workdir):
 @test
 def a_zombie(workdir):
     """zombie process: reported, status 1, no hang"""
-    script = "import os, sys, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint(pid, flush=True)\nsys.stdin.read()\n"
+    script = ("import os, sys, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint(pid, "
+              "flush=True)\nsys.stdin.read()\n")
     parent = workdir.start("-c", script, program=sys.executable, stdin=subprocess.PIPE)
     pid = int(parent.stdout.readline())
     wait_until(lambda: not is_alive(pid), "the zombie")

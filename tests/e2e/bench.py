@@ -34,7 +34,8 @@ def comparison(result, quantity, b=1):
 
 
 def check_verdict(found, a, b):
-    """The verdict on two lists of values, whatever a busy machine made of them: commands whose values do not overlap differ."""
+    """The verdict on two lists of values, whatever a busy machine made of them: commands whose values do not overlap
+    differ."""
     near(found["ratio"], statistics.median(b) / statistics.median(a), relative=1e-9)
     is_outside = found["low"] > 1 or found["high"] < 1
     assert found["different"] is (found["p_adjusted"] < 0.05 and is_outside), found
@@ -264,10 +265,13 @@ def run_files_are_kept(workdir):
 @test
 def constant_power_is_no_difference(workdir):
     """constant power without scatter: no difference and no detectable difference, though energy and time differ"""
-    (workdir.folder / "cards").write_text("gpu\npower_mw constant 300000\nerror nvmlDeviceGetTotalEnergyConsumption 3\n")
+    (workdir.folder / "cards").write_text(
+        "gpu\npower_mw constant 300000\nerror nvmlDeviceGetTotalEnergyConsumption 3\n")
     document, _ = bench(workdir, "--runs", "6", "--", "sleep", "0.1", ":::", "sleep", "0.15", env={
-        "WATTLE_SYSFS": str(workdir.tree("none", {"keep": ""})), "WATTLE_PROCFS": str(workdir.tree("proc", {"keep": ""})),
-        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+        "WATTLE_SYSFS": str(workdir.tree("none", {"keep": ""})),
+        "WATTLE_PROCFS": str(workdir.tree("proc", {"keep": ""})),
+        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+        "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
         "CUDA_VISIBLE_DEVICES": None})
     power, = [c for c in document["comparisons"] if c["quantity"] == "power_w"]
     assert {watts for command in document["commands"] for watts in command["values"]["power_w"]} == {300}, document

@@ -1,4 +1,5 @@
-"""wattle blocks with gpu_tracker's own files: gpu_tracker's figures, computed independently here, without its restrictions."""
+"""wattle blocks with gpu_tracker's own files: gpu_tracker's figures, computed independently here, without its
+restrictions."""
 import json
 import sqlite3
 

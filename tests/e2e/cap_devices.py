@@ -9,7 +9,8 @@ import signal
 from harness import BUILD, NOBODY, Skip, main, test, wait_until
 
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
-CARDS = "gpu\nuuid GPU-aaaa\nlimits_mw 100000 400000 400000 300000\ngpu\nuuid GPU-bbbb\nlimits_mw 100000 400000 400000 350000\n"
+CARDS = ("gpu\nuuid GPU-aaaa\nlimits_mw 100000 400000 400000 300000\ngpu\nuuid GPU-bbbb\nlimits_mw 100000 400000 "
+         "400000 350000\n")
 RAPL, HWMON = "class/powercap/intel-rapl:0", "class/drm/card0/device/hwmon/hwmon2"
 FILES = {
     f"{RAPL}/name": "package-0\n", f"{RAPL}/enabled": "0\n",
@@ -34,7 +35,8 @@ class Machine:
         self.cards.write_text(cards)
         self.env = {"WATTLE_SYSFS": str(self.sysfs), "WATTLE_STATE": str(workdir.folder / "state"),
                     "WATTLE_HELPER": "off",
-                    "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards), "WATTLE_ROCM_SMI": "/nonexistent",
+                    "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards),
+                    "WATTLE_ROCM_SMI": "/nonexistent",
                     "CUDA_VISIBLE_DEVICES": None, "HIP_VISIBLE_DEVICES": None, "ROCR_VISIBLE_DEVICES": None}
 
     def cap(self, *words, env=None, **options):
@@ -75,7 +77,8 @@ def mistakes(workdir):
     for words, status, text in (
             (["gpu-0", "99"], 1, "gpu-0: 99 W is out of range; give 100 to 400 W"),
             (["gpu-0", "401"], 1, "100 to 400 W"), (["gpu-9", "200"], 1, "gpu-0, gpu-1, gpu-2, package-0"),
-            (["gpu-0", "many"], 2, "WATTS: 'many' is not valid"), (["gpu-0"], 2, "no limit given"), ([], 2, "no device given"),
+            (["gpu-0", "many"], 2, "WATTS: 'many' is not valid"), (["gpu-0"], 2, "no limit given"),
+                                ([], 2, "no device given"),
             (["gpu-0", "-5"], 2, "-5"), (["gpu-0,gpu-0", "200"], 1, "gpu-0 is named twice"),
             (["gpu-2", "--clocks", "1000"], 1, "clocks")):
         for command in ([], never):
@@ -90,11 +93,13 @@ def mistakes(workdir):
 def those_shown(workdir):
     """GPUs: those visible through CUDA_VISIBLE_DEVICES, as others may belong to other jobs"""
     machine = Machine(workdir)
-    done = machine.cap("set", "gpus", "280", "--", "true", env={"CUDA_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "-1"})
+    done = machine.cap("set", "gpus", "280", "--", "true",
+                       env={"CUDA_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "-1"})
     assert done.returncode == 0, done
     assert machine.set_calls() == [(1, 280000), (1, 350000)] and machine.files()[3] == 303000000, machine.set_calls()
     before = machine.files()
-    assert machine.cap("set", "gpus", "280", "--", "grep", "-q", "280000000", str(machine.sysfs / CHANGING[3])).returncode == 0
+    assert machine.cap("set", "gpus", "280", "--", "grep", "-q", "280000000",
+                       str(machine.sysfs / CHANGING[3])).returncode == 0
     assert sorted(machine.set_calls()[2:]) == [(0, 280000), (0, 300000), (1, 280000), (1, 350000)], machine.set_calls()
     assert machine.files() == before, machine.files()
 
@@ -137,7 +142,8 @@ def clocks(workdir):
 
 @test
 def clocks_under_clocks(workdir):
-    """locked clocks, which cannot be read back: after a command wattle restores the persistent limit that it set before"""
+    """locked clocks, which cannot be read back: after a command wattle restores the persistent limit that it set
+    before"""
     machine = Machine(workdir)
     assert machine.cap("set", "gpu-0", "--clocks", "1350").returncode == 0
     assert machine.cap("set", "gpu-0", "--clocks", "1200", "--", "true").returncode == 0

@@ -92,7 +92,8 @@ def locked_by_the_firmware(workdir):
         said = machine.cap(*words, status=status)
         assert "locked" in said and said.count("\n") == 1, said
     assert machine.writes() == [] and not (workdir.folder / "ran").exists()
-    assert not list((workdir.folder / "state").rglob("*.lease")) and not list((workdir.folder / "state").rglob("*.standing"))
+    assert (not list((workdir.folder / "state").rglob("*.lease"))
+            and not list((workdir.folder / "state").rglob("*.standing")))
 
 
 @test

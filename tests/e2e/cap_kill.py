@@ -1,7 +1,8 @@
 """Power limits are restored whatever is killed at any time: SIGKILL at random moments during `wattle cap set`.
 
-Each trial has a machine of its own: a fake card whose set calls take some milliseconds, so that kills fall into them, and before and
-after the limit is in force. The card's log of all set calls shows needless ones, limits too low, and calls after the end.
+Each trial has a machine of its own: a fake card whose set calls take some milliseconds, so that kills fall into them,
+and before and after the limit is in force. The card's log of all set calls shows needless ones, limits too low, and
+calls after the end.
 """
 import concurrent.futures
 import fcntl
@@ -33,7 +34,8 @@ class Machine:
         (self.folder / "sys").mkdir()
         (self.folder / "cards").write_text(CARDS)
         # A process stopped in the leak check never ends; elsewhere running processes are numerous.
-        self.environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0", "WATTLE_SYSFS": str(self.folder / "sys"), "WATTLE_HELPER": "off",
+        self.environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0",
+                            "WATTLE_SYSFS": str(self.folder / "sys"), "WATTLE_HELPER": "off",
                             "WATTLE_STATE": str(self.folder / "state"), "WATTLE_FAKE_NVML": str(self.folder / "cards"),
                             "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so")}
 
@@ -113,7 +115,8 @@ def one_kill(folder, number, life):
     who = WHO[number % len(WHO)]
     began = time.monotonic()
     moment, command_ends = began + chance.uniform(0, 1.1 * life_s), began + 1.2 * until_limit_s
-    under_limit = number % (2 * len(WHO)) < len(WHO)  # half of the moments depend on events, not time, because a busy machine is slow
+    # half of the moments depend on events, not time, because a busy machine is slow
+    under_limit = number % (2 * len(WHO)) < len(WHO)
     process = machine.start("cap", "set", "gpu-0", str(LIMIT_W), "--", "cat", stdin=subprocess.PIPE,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     ends_first = command_ends < moment and not under_limit
@@ -155,14 +158,16 @@ def one_kill(folder, number, life):
 
 @test
 def two_hundred_kills(workdir):
-    """200 kills of wattle, the guard, the command, or two of them: the limit is restored each time, without needless calls"""
+    """200 kills of wattle, the guard, the command, or two of them: the limit is restored each time, without needless
+    calls"""
     life = live_once(Machine(workdir.folder / "undisturbed"))
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         trials = [pool.submit(one_kill, workdir.folder / f"trial-{number}", number, life) for number in range(200)]
         outcomes = [trial.result() for trial in trials]
     left = sum(was_left for _, was_left, _ in outcomes)
     slowest_s = max(took_s for _, _, took_s in outcomes)
-    print(f"# {left} of {sum(who == WHO[3] for who, _, _ in outcomes)} kills of wattle and its guard left a limit to the next "
+    print(f"# {left} of {sum(who == WHO[3] for who, _, _ in outcomes)} kills of wattle and its guard left a limit to "
+          "the next "
           f"start; the slowest guard took {1000 * slowest_s:.0f} ms")
     assert left > 0, "no kill fell into the lifetime of the limit"
 
@@ -270,7 +275,8 @@ def second_is_refused(workdir):
 
 @test
 def leases_nest_in_persistent_limits(workdir):
-    """end of a lease, normal or by a kill: restores the earlier limit; reset restores the one from before all of them"""
+    """end of a lease, normal or by a kill: restores the earlier limit; reset restores the one from before all of
+    them"""
     machine = Machine(workdir.folder / "machine")
     assert machine.wattle("cap", "set", "gpu-0", "250").returncode == 0
     assert machine.wattle("cap", "set", "gpu-0", "200", "--", "true").returncode == 0
@@ -416,7 +422,8 @@ def persistent_limit_ends_with_the_boot(workdir):
 
 @test
 def damaged_journal_is_kept_aside(workdir):
-    """journal file truncated, edited or of another user: set aside and reported once, and no limit is set because of it"""
+    """journal file truncated, edited or of another user: set aside and reported once, and no limit is set because of
+    it"""
     damages = {"cut": lambda text: text[:len(text) // 2], "edited": lambda text: text.replace("=300000", "=400000"),
                "empty": lambda text: "", "bytes": lambda text: "\0\xff" * 5000}
     for name, damage in damages.items():

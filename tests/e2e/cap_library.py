@@ -1,4 +1,5 @@
-"""wattle_cap_* of include/wattle.h in C programs (programs/caps.c), on fake cards and a simulated package that obey limits."""
+"""wattle_cap_* of include/wattle.h in C programs (programs/caps.c), on fake cards and a simulated package that obey
+limits."""
 import errno
 import os
 import re
@@ -73,7 +74,8 @@ def list_of_devices(workdir):
 
 @test
 def set_and_reset(workdir):
-    """set: changes this process's lease any number of times; reset ends it; KEEP stays; every refusal has a code and a message"""
+    """set: changes this process's lease any number of times; reset ends it; KEEP stays; every refusal has a code and a
+    message"""
     machine = Machine(workdir)
     said = machine.act("set")
     assert limits(said) == [200, 200, 400, 160, 160, 400], said

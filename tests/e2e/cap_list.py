@@ -127,7 +127,8 @@ def no_such_gpu(workdir):
     """GPU named where NVML is missing or lists none: one line with the GPU, the reason and the remedy"""
     empty = {**environment(workdir), "WATTLE_SYSFS": str(workdir.tree("none", {}))}
     package = {**empty, "WATTLE_SYSFS": str(workdir.tree("sys", {
-        "class/powercap/intel-rapl:0/name": "package-0\n", "class/powercap/intel-rapl:0/constraint_0_name": "long_term\n",
+        "class/powercap/intel-rapl:0/name": "package-0\n",
+        "class/powercap/intel-rapl:0/constraint_0_name": "long_term\n",
         "class/powercap/intel-rapl:0/constraint_0_power_limit_uw": "100000000\n"}))}
     (workdir.folder / "no.cards").write_text("")
     no_cards = {"WATTLE_FAKE_NVML": str(workdir.folder / "no.cards")}

@@ -61,10 +61,12 @@ def wrong_words(workdir):
     """invalid arguments: refused before any change: 1 with the range, 2 for usage, one line each"""
     furnish(workdir)
     for words, status, says in ((("gpu-0", "20"), 1, "give 100 to 400 W"), (("gpu-0", "401"), 1, "100 to 400 W"),
-                                (("gpu-0", "-5"), 2, "unknown option"), (("gpu-0", "much"), 2, "WATTS: 'much' is not valid"),
+                                (("gpu-0", "-5"), 2, "unknown option"),
+                                (("gpu-0", "much"), 2, "WATTS: 'much' is not valid"),
                                 (("gpu-0",), 2, "no limit given"), ((), 2, "no device given"),
                                 (("gpu-9", "200"), 1, "gpu-1"), (("gpu-0,gpu-0", "200"), 1, "named twice"),
-                                (("gpu-0", "nan"), 2, "WATTS: 'nan' is not valid"), (("gpu-0", "200", "true"), 2, "write --"),
+                                (("gpu-0", "nan"), 2, "WATTS: 'nan' is not valid"),
+                                (("gpu-0", "200", "true"), 2, "write --"),
                                 (("gpu-0", "200", "--for", "never"), 2, "--for")):
         done = workdir.wattle("cap", "set", *words)
         assert done.returncode == status and says in done.stderr and done.stderr.count("\n") == 1, (words, done)
@@ -110,7 +112,8 @@ def persistent_limits(workdir):
 
 @test
 def near_limits(workdir):
-    """Half a watt is another limit: of wattle's it goes back, of another program's it stays; cards of few limits round"""
+    """Half a watt is another limit: of wattle's it goes back, of another program's it stays; cards of few limits
+    round"""
     furnish(workdir)
     (workdir.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\n")
     workdir.wattle("cap", "set", "gpu-0", "299.5")
@@ -239,7 +242,8 @@ def terminal(workdir):
         seen += os.read(terminal_fd, 100)
     # The group is an orphan (no parent could continue it): a typed Ctrl-Z has no effect here, SIGSTOP is equivalent.
     os.killpg(pid, signal.SIGSTOP)
-    wait_until(lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "both stopped")
+    wait_until(lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T",
+               "both stopped")
     assert calls(workdir)[-1] == (0, 200000)
     os.killpg(pid, signal.SIGCONT)
     os.write(terminal_fd, b"\x03")

@@ -1,5 +1,5 @@
-"""`wattle cap tune`: sources of steps: spans, NVTX, ITT, metrics, whole runs, running programs. Results are compared with the
-card's formulas. Devices: cap_tune_devices.py; failures: cap_tune_ends.py."""
+"""`wattle cap tune`: sources of steps: spans, NVTX, ITT, metrics, whole runs, running programs. Results are compared
+with the card's formulas. Devices: cap_tune_devices.py; failures: cap_tune_ends.py."""
 import csv
 import json
 import os
@@ -82,8 +82,8 @@ def metric_total(workdir):
 
 @test
 def readings_later_than_steps(workdir):
-    """the recorder's first reading under a new limit is later than the window's first step (interval 0.7 s, window 0.3 s, as
-    on a busy machine): the window is measured again, and the search ends"""
+    """the recorder's first reading under a new limit is later than the window's first step (interval 0.7 s, window 0.3
+    s, as on a busy machine): the window is measured again, and the search ends"""
     put(workdir, CARD)
     started = time.monotonic()
     result, _ = tune(workdir, "--caps", 3, "--interval", "700ms", "--step", "step", "--", *WORK)
@@ -131,8 +131,8 @@ LATE = ((1000, 300, False), (2000, 0, False), (2000, 0, True))
 
 @test
 def whole_runs_on_late_cards(workdir):
-    """cards on which a limit acts after 1 to 2 s, also one that is idle between runs: each counted run begins after its limit
-    acts"""
+    """cards on which a limit acts after 1 to 2 s, also one that is idle between runs: each counted run begins after its
+    limit acts"""
     cards = [Card(idle_w=80, full_w=680, min_w=200, max_w=700, default_w=700,
                   more=(f"limit_delay_ms {delay_ms}", f"limit_approach_ms {approach_ms}", *["rests"] * rests,
                         "energy_period_ms 20", "field_times")) for delay_ms, approach_ms, rests in LATE]
@@ -152,8 +152,8 @@ def whole_runs_on_late_cards(workdir):
 
 
 def measured_runs_s(workdir, gpu):
-    """Time from setting the limit to the beginning of each run; for several runs with one limit the last one, as the others
-    were repeated."""
+    """Time from setting the limit to the beginning of each run; for several runs with one limit the last one, as the
+    others were repeated."""
     lines = [(int(words[0]), name, words[2]) for name in ("limits", "work")
              for words in map(str.split, (workdir.folder / f"cards.{name}").read_text().splitlines())
              if int(words[1]) == gpu]

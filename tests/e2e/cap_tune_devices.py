@@ -1,4 +1,5 @@
-"""`wattle cap tune`: limited devices: several cards, clocks, a card with power readings only, one limited through the helper;
+"""`wattle cap tune`: limited devices: several cards, clocks, a card with power readings only, one limited through the
+helper;
 --apply, and the terminal output. CPU packages: cap_kernel.py."""
 import json
 import os
@@ -31,7 +32,8 @@ def each(workdir):
     put(workdir, CARD, Card(memory_share=0.6, more=SHARP))
     each, _ = tune(workdir, "--each", "--caps", 3, "--step", "step", "--", *WORK, "--gpus", "0,1", device="gpus")
     order = [gpu for gpu, _ in calls(workdir)]
-    assert order[:4] == [0, 1, 1, 0] and order[4:] == sorted(order[4:]), calls(workdir)  # each was tested before CMD began
+    # each was tested before CMD began
+    assert order[:4] == [0, 1, 1, 0] and order[4:] == sorted(order[4:]), calls(workdir)
     assert [one["device"] for one in each] == ["gpu-0", "gpu-1"], each
     assert (limit_w(workdir, 0), limit_w(workdir, 1)) == (400, 400)
 

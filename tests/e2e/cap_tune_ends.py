@@ -1,5 +1,5 @@
-"""`wattle cap tune`: failures before and during the search. After each test the limit is the previous one, or the one set by
-another program."""
+"""`wattle cap tune`: failures before and during the search. After each test the limit is the previous one, or the one
+set by another program."""
 import os
 import pathlib
 import shutil
@@ -82,7 +82,8 @@ def another_user(workdir):
 
 @test
 def lost_card(workdir):
-    """card lost while limited: reported, the command continues; when it is back, the next start of wattle restores the limit"""
+    """card lost while limited: reported, the command continues; when it is back, the next start of wattle restores the
+    limit"""
     put(workdir, Card(more=(*SHARP, "lost_when_file lost")))
     process = start(workdir, "--step", "step", "--", *WORK, "--seconds", 3)
     is_at_work(workdir)

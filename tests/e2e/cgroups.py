@@ -175,7 +175,7 @@ def removed(workdir):
 
 @test
 def wrong_paths(workdir):
-    """what is not a cgroup, or an empty one: one line that says so, status 1, no file"""
+    """path that is no cgroup, or an empty cgroup: one line with the reason, status 1, no file"""
     (workdir.folder / "none").mkdir()
     for path, words in (("/no/such.slice", "/no/such.slice"), (workdir.folder / "none", "is not a cgroup")):
         done = workdir.wattle("attach", "-o", "run.sqlite", "--cgroup", path)
@@ -198,7 +198,8 @@ def wrong_usage(workdir):
 
 @test
 def made_trees(workdir):
-    """WATTLE_SYSFS and WATTLE_PROCFS: nothing of the real machine is read; the run ends when the process list is empty"""
+    """WATTLE_SYSFS and WATTLE_PROCFS: nothing of the real machine is read; the run ends when the process list is
+    empty"""
     stat = "{} (job) S 1 1 1 0 -1 0 0 0 0 0 {} 0 0 0 20 0 3 0 {} 0 100 0 0\n"
     sysfs = workdir.tree("sys", {"fs/cgroup/cpuacct/cgroup.procs": "1\n",
                               "fs/cgroup/cpuacct/slurm/job_7/cgroup.procs": "4001\n4002\n",

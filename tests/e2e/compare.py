@@ -21,7 +21,8 @@ def refused(workdir, *arguments, status=1):
 
 
 def save(workdir, name, blocks, energy=None):
-    """A document in the format of wattle blocks, from {block: compute time} or {block: (compute time, joules, error)}"""
+    """A document in the format of wattle blocks, from {block: compute time} or {block: (compute time, joules,
+    error)}"""
     def stats(value):
         return {"min": value, "max": value, "mean": value, "std": 0.0}
     results = []
@@ -139,7 +140,8 @@ def lines_of(workdir, *words):
 
 @test
 def significant_differences(workdir):
-    """the text: whole runs, then blocks that differ by more than the errors, largest difference first; the rest is counted"""
+    """the text: whole runs, then blocks that differ by more than the errors, largest difference first; the rest is
+    counted"""
     alike = {f"alike{i}": (1.0, 10.0, 4.0) for i in range(12)}
     save(workdir, "a.json", {**alike, "load": (1.0, 50.0, 1.0), "train": (1.0, 100.0, 1.0)}, energy=(200.0, 2.0))
     save(workdir, "b.json", {**alike, "load": (1.0, 45.0, 1.0), "train": (1.0, 120.0, 1.0)}, energy=(230.0, 2.0))
@@ -160,7 +162,8 @@ def significant_differences(workdir):
 
 @test
 def no_significant_difference(workdir):
-    """where the errors overlap the change and its interval are shown with the verdict; 11 blocks that differ are 10 and a count"""
+    """where the errors overlap the change and its interval are shown with the verdict; 11 blocks that differ are 10 and
+    a count"""
     save(workdir, "a.json", {"load": (1.0, 50.0, 4.0)}, energy=(200.0, 10.0))
     save(workdir, "b.json", {"load": (1.0, 51.0, 4.0)}, energy=(190.0, 10.0))
     lines = lines_of(workdir, "a.json", "b.json")
@@ -217,7 +220,8 @@ def names_of_files(workdir):
 def runs_and_saved_ones(workdir):
     """run file and the document saved from it: equal"""
     workdir.report("-i", "20ms", "--", "sleep", "0.2")
-    with contextlib.closing(sqlite3.connect(workdir.folder / "run.sqlite")) as run, run:  # a name that is not valid UTF-8
+    # a name that is not valid UTF-8
+    with contextlib.closing(sqlite3.connect(workdir.folder / "run.sqlite")) as run, run:
         run.execute("INSERT INTO span (id, pid, tid, name, begin_ns, end_ns, close) SELECT 1, pid, pid, "
                     "CAST(X'61FF62' AS TEXT), start_ns + 50000000, start_ns + 150000000, 'ended' FROM segment")
     assert workdir.wattle("blocks", "run.sqlite", "--format", "json", "-o", "run.json").returncode == 0

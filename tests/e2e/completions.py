@@ -45,7 +45,8 @@ def prepare(workdir):
     for shell in ("bash", "zsh", "fish"):
         (workdir.folder / f"completion.{shell}").write_text(workdir.wattle("--completion", shell).stdout)
     workdir.environment.update({
-        "PATH": f"{WATTLE.parent}:{os.environ['PATH']}", "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+        "PATH": f"{WATTLE.parent}:{os.environ['PATH']}",
+                                "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
         "WATTLE_FAKE_NVML": str(workdir.folder / "cards"), "HOME": str(workdir.folder),
         "XDG_CONFIG_HOME": str(workdir.folder / "config"),
         "XDG_DATA_HOME": str(workdir.folder / "data"), "TERM": "xterm", "PS1": "> "})
@@ -170,7 +171,8 @@ def in_zsh(workdir):
 def tab_in_bash(workdir):
     """Tab on a terminal: a name with a blank is quoted, --format= is completed after the ="""
     folder = prepare(workdir)
-    (workdir.folder / "rc").write_text(f"source {workdir.folder}/completion.bash\nPS1='READY> '\nbind 'set bell-style none'\n")
+    (workdir.folder / "rc").write_text(
+        f"source {workdir.folder}/completion.bash\nPS1='READY> '\nbind 'set bell-style none'\n")
     terminal = Terminal(workdir, folder, shell("bash"), "--rcfile", workdir.folder / "rc", "-i")
     try:
         for typed, line in (("wattle report a\t", "wattle report a\\ b.sqlite "),

@@ -1,6 +1,7 @@
 """wattle inside namespaces and containers, and outside measuring them: CPU time, status and run file are as usual.
 
-The container is a real one, of crun, in a mount namespace where /sys/fs/cgroup is version 2 (crun does not support a mixture).
+The container is a real one, of crun, in a mount namespace where /sys/fs/cgroup is version 2 (crun does not support a
+mixture).
 """
 import json
 import os
@@ -105,7 +106,8 @@ def user_namespace(workdir):
     """an unprivileged user who is root in a user namespace"""
     if os.geteuid() != 0:
         raise Skip("only root can become another user")
-    prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "unshare", "--user", "--map-root-user",
+    prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "unshare",
+              "--user", "--map-root-user",
               "--pid", "--fork", "--mount-proc"]
     need(workdir, *prefix)
     check_inside(workdir, prefix + measured(workdir.folder, workdir.for_everybody()), workdir.folder)

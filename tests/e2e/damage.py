@@ -1,6 +1,6 @@
-"""Every machine of tests/machines/, damaged at random: files truncated, emptied, filled with garbage, replaced by folders,
-loops and fifos, before wattle reads them and during the measurement. wattle must end in time, print valid output, and its
-figures must agree with each other. A seed names the damage, so failures repeat."""
+"""Every machine of tests/machines/, damaged at random: files truncated, emptied, filled with garbage, replaced by
+folders, loops and fifos, before wattle reads them and during the measurement. wattle must end in time, print valid
+output, and its figures must agree with each other. A seed names the damage, so failures repeat."""
 import json
 import os
 import random
@@ -10,7 +10,8 @@ from harness import TESTS, sum_without_none, main, test
 
 MACHINES = sorted(folder.name for folder in (TESTS / "machines").iterdir() if (folder / "sys").is_dir())
 SEEDS = int(os.environ.get("DAMAGE_SEEDS", "2"))
-WRONG = [b"", b"\n", b"-1\n", b"18446744073709551616\n", b"9" * 400 + b"\n", b"12 J\n", b"nan\n", b"\0" * 64, b"\xff\xfe\x00",
+WRONG = [b"", b"\n", b"-1\n", b"18446744073709551616\n", b"9" * 400 + b"\n", b"12 J\n", b"nan\n",
+         b"\0" * 64, b"\xff\xfe\x00",
          b"0x10\n", b"1e9\n", b" 5 \n", b"5\n6\n", b"/../..\n", b"%s%n\n", b"A" * 100000]
 
 

@@ -68,7 +68,8 @@ def keys_of_the_live_view(workdir):
 @test
 def metrics(workdir):
     """deprecated metric: the value of the new one"""
-    families = re.findall(r'"(wattle_\w+)",.*"Deprecated: use (\w+)\."', (TESTS.parent / "src/report/openmetrics.def").read_text())
+    families = re.findall(r'"(wattle_\w+)",.*"Deprecated: use (\w+)\."',
+                          (TESTS.parent / "src/report/openmetrics.def").read_text())
     assert families
     text = Server(workdir, "--interval", "60s").ask("/metrics")[2].decode()
     for old, new in families:

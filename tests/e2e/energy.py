@@ -54,8 +54,9 @@ class Measured:
         return expected_values.energy_j(self.truth, name, self.start_ns, self.end_ns)
 
     def check(self, domain, name, relative=0.005, period_s=0.001):
-        """The true energy is within twice the stated error, which is half of a 95 % interval (and of what the simulator was late). That
-        error is small: `relative`, or the energy between the readings around both ends, which a busy machine delays."""
+        """The true energy is within twice the stated error, which is half of a 95 % interval (and of what the simulator
+        was late). That error is small: `relative`, or the energy between the readings around both ends, which a busy
+        machine delays."""
         found, true_j, max_w = self.domains[domain], self.expected_j(name), expected_values.max_w(self.truth, name)
         near(found["energy_j"], true_j, absolute=2 * found["error_j"] + self.late_s * max_w)
         unread_s = period_s + gap_s(self.times_ns, self.start_ns) + gap_s(self.times_ns, self.end_ns)
@@ -74,7 +75,8 @@ class Measured:
 
 @test
 def known_power(workdir):
-    """a sine of 50 ± 20 W in the package, 5 W of DRAM: both within their errors, which are small, measured, the total is their sum"""
+    """a sine of 50 ± 20 W in the package, 5 W of DRAM: both within their errors, which are small, measured, the total
+    is their sum"""
     run = Measured(workdir, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"], ["sleep", "4"])
     run.check("package-0", "package-0")
     run.check("dram-0", "package-0/dram")
@@ -121,7 +123,8 @@ def two_packages(workdir):
              for word in ("--zone", f"package-{package}{part}")]
     run = Measured(workdir, zones, ["sleep", "2"])
     assert {"package-0", "package-1", "core-0", "core-1", "dram-0", "dram-1"} <= set(run.domains), run.domains
-    parts = {f"{kind}-{i}": name for i in (0, 1) for kind, name in (("package", f"package-{i}"), ("dram", f"package-{i}/dram"))}
+    parts = {f"{kind}-{i}": name for i in (0, 1) for kind, name in (("package", f"package-{i}"),
+                                                                    ("dram", f"package-{i}/dram"))}
     for domain, name in parts.items():
         run.check(domain, name, relative=0.01)
     near(run.total_j, sum(run.domains[domain]["energy_j"] for domain in parts), relative=1e-12)
@@ -163,7 +166,8 @@ def a_reset(workdir):
     found, expected_j = run.domains["package-0"], run.expected_j("package-0")
     surplus_j, unread_j = found["energy_j"] - expected_j, 50 * run.longest_gap_s
     allowed_j = 2 * found["error_j"] + 50 * run.late_s
-    assert -allowed_j - unread_j <= surplus_j <= allowed_j and found["error_j"] < 0.005 * expected_j + unread_j, (found, expected_j)
+    assert (-allowed_j - unread_j <= surplus_j <= allowed_j
+            and found["error_j"] < 0.005 * expected_j + unread_j), (found, expected_j)
 
 
 @test

@@ -1,5 +1,6 @@
 """One machine, all outputs of its energy at once: a recorded run with its report and progress line, `serve`, `top`, the
-library's meter and a search for a limit. Each must agree with the true energy within its stated error, and so with the others."""
+library's meter and a search for a limit. Each must agree with the true energy within its stated error, and so with the
+others."""
 import json
 import re
 import sys

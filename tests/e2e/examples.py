@@ -58,7 +58,8 @@ def prepare(workdir):
         path.write_text(text)
         path.chmod(0o755)
     for number, name in enumerate(SPAN_FILES):
-        (workdir.folder / name).write_text(f"process_id,code_block_name,position,timestamp\n{number},a,0,1.0\n{number},a,1,2.0\n")
+        (workdir.folder / name).write_text(
+            f"process_id,code_block_name,position,timestamp\n{number},a,0,1.0\n{number},a,1,2.0\n")
     for name in ("run.sqlite", "a.sqlite", "b.sqlite"):
         workdir.wattle("run", "-q", "-o", name, "--", SPANNER, "pulse", "0.3")
     workdir.environment["PATH"] = f"{WATTLE.parent}:{BUILD / 'src/helper'}:{workdir.environment['PATH']}"

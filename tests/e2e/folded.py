@@ -5,7 +5,8 @@ import sqlite3
 
 from harness import main, near, test
 
-LINE = re.compile(r"^(.+) (\d+\.\d+)$")  # the format of flame graphs: frames, a blank, a decimal number without an exponent
+# the format of flame graphs: frames, a blank, a decimal number without an exponent
+LINE = re.compile(r"^(.+) (\d+\.\d+)$")
 
 
 def measured(workdir):

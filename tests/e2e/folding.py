@@ -6,9 +6,9 @@ from harness import Skip, main, test
 
 ZONE = "devices/virtual/powercap/intel-rapl/intel-rapl:0"
 BLOCKS, SECONDS, PERIOD_MS = 10, 12, 47  # a period not in phase with the samples
-# Errors are 95 % intervals: no block may be off by more than twice its own, and on average, weighted by energy, blocks are
-# off by less than one. In one run of six the search for the update times ends at a neighbouring solution, with errors of
-# 0.41 to 0.47. The simulations of tests/unit prove the accuracy of a good run.
+# Errors are 95 % intervals: no block may be off by more than twice its own, and on average, weighted by energy, blocks
+# are off by less than one. In one run of six the search for the update times ends at a neighbouring solution, with
+# errors of 0.41 to 0.47. The simulations of tests/unit prove the accuracy of a good run.
 ERROR_MOST = 0.6  # weighted by energy, over all blocks
 WAITED_MOST = 0.05  # fraction of the time that the program waited for a CPU
 SHARE_LEAST = 0.8   # of the energy that is the program's: others move the counter as well

@@ -111,7 +111,8 @@ def said(done):
 def normal(text, folder):
     """Without parts that do not depend on the run: the version, and the test's folder."""
     text = text.replace(str(folder), "FOLDER").replace(f"wattle {version()}", "VERSION")
-    return text.replace(f'"version": "{version()}"', '"version": "VERSION"').replace(f'version="{version()}"', 'version="VERSION"')
+    return text.replace(f'"version": "{version()}"', '"version": "VERSION"').replace(f'version="{version()}"',
+        'version="VERSION"')
 
 
 @functools.cache
@@ -133,7 +134,8 @@ def of_runs():
         yield Case(f"{run}/report.txt", f"report {path} --all")
         yield Case(f"{run}/report.line", f"report {path} --format line")
         yield Case(f"{run}/report.json", f"report {path} --format json")
-        yield Case(f"{run}/page.html", f"report {path} --format html", as_text.page_with_pictures if run == "short" else as_text.page)
+        yield Case(f"{run}/page.html", f"report {path} --format html", as_text.page_with_pictures
+                   if run == "short" else as_text.page)
 
 
 def of_sections():
@@ -184,7 +186,8 @@ def of_exports():
 def of_comparisons():
     """two and three runs, jobs and saved results side by side"""
     two, three = "active=active.sqlite slower=slower.sqlite", "active=active.sqlite segments=segments.sqlite estimated=estimated.sqlite"
-    for name, words in (("two", two), ("three", three), ("jobs", "a=takeover b=restart"), ("with_nulls", f"{two} nulls=nulls.sqlite")):
+    for name, words in (("two", two), ("three", three), ("jobs", "a=takeover b=restart"),
+                        ("with_nulls", f"{two} nulls=nulls.sqlite")):
         yield Case(f"compare/{name}.txt", f"compare {words}")
         yield Case(f"compare/{name}.json", f"compare {words} --format json")
         if name != "with_nulls":
@@ -208,7 +211,8 @@ def of_lists():
 def of_files():
     """span files, gpu_tracker's files, ONNX files, single ranks, damaged files, the SQL of a store"""
     sub, tracking = "--sub-tracking-file sub_tracking.csv", "--tracking-file tracking.csv"
-    for name, words in (("spans", "a.spans"), ("tracking", f"{tracking} {sub}"), ("calls", sub), ("run_and_calls", f"short.sqlite {sub}"),
+    for name, words in (("spans", "a.spans"), ("tracking", f"{tracking} {sub}"), ("calls", sub),
+                        ("run_and_calls", f"short.sqlite {sub}"),
                         ("run_and_spans", "short.sqlite --spans a.spans")):
         yield Case(f"files/{name}.txt", f"blocks {words}")
         yield Case(f"files/{name}.json", f"blocks {words} --format json")
@@ -240,7 +244,8 @@ def of_store():
 
 def of_python():
     """rows, columns and attributes of the package for Python"""
-    yield Rows("python/runs.txt", tuple(f"run={run}.sqlite" for run in ("full", "events", "segments", "killed", "nulls", "empty")))
+    yield Rows("python/runs.txt",
+               tuple(f"run={run}.sqlite" for run in ("full", "events", "segments", "killed", "nulls", "empty")))
     yield Rows("python/span_file.txt", ("run=a.spans",))
     yield Rows("python/aipowermeter.txt", ("aipowermeter=full.sqlite", "aipowermeter=segments.sqlite"))
     yield Rows("python/jobs.txt", tuple(f"job={job}" for job in ("takeover", "restart", "no_energy_job")))
@@ -292,9 +297,11 @@ def difference(name, actual, tolerance=TOLERANCE):
 def add_test(group):
     def compare(workdir):
         found = {name: lines for name, text in all_of(workdir, group).items() if (lines := difference(name, text))}
-        shown = [line[:300] for lines in found.values() for line in lines[:DIFF_LINES // min(len(found), 3)]][:DIFF_LINES]
+        shown = [line[:300] for lines in found.values()
+                 for line in lines[:DIFF_LINES // min(len(found), 3)]][:DIFF_LINES]
         names = ", ".join(found)
-        hint = (f"\n{len(found)} outputs differ: {names[:400]}\nall of it: WATTLE_BUILD={BUILD} {sys.executable} tests/e2e/golden.py "
+        hint = (f"\n{len(found)} outputs differ: {names[:400]}\nall of it: WATTLE_BUILD={BUILD} {sys.executable} "
+                "tests/e2e/golden.py "
                 f"--diff\nif it is meant: the same with --update, and a line in CHANGELOG")
         assert not found, "\n".join(shown) + hint
     compare.__doc__ = group.__doc__

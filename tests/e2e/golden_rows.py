@@ -1,4 +1,5 @@
-"""Data of the Python package for the runs whose paths are given: names, units and values of rows, columns and attributes.
+"""Data of the Python package for the runs whose paths are given: names, units and values of rows, columns and
+attributes.
 
 Started by golden.py, with PYTHONPATH=BUILD/python. Neither numpy nor pandas is used.
 """

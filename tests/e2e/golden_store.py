@@ -1,4 +1,5 @@
-"""A PostgreSQL store with runs of tests/golden, for golden.py: its tables, and the output of the commands that read it."""
+"""A PostgreSQL store with runs of tests/golden, for golden.py: its tables, and the output of the commands that read
+it."""
 import json
 import re
 
@@ -7,17 +8,21 @@ from postgres_server import Server
 PUSHED = ("full.sqlite", "segments.sqlite", "nulls.sqlite", *(f"takeover/job-r00{rank}.sqlite" for rank in range(4)))
 ROWS = 3  # of a table
 NEW = {"last_rows_unix_s", "clock_offset_s", "changed"}  # time of the upload
-OUTPUTS = tuple(f"store/{name}" for name in ("tables.txt", "status.json", "list.txt", "list.json", "report.json", "job.txt", "job.json",
+OUTPUTS = tuple(f"store/{name}" for name in ("tables.txt", "status.json", "list.txt", "list.json",
+                                             "report.json", "job.txt", "job.json",
                                              "compare.json"))
 
 
 def tables(server):
     """Columns and types of each table and view, and the first rows of all but those of one day each."""
     out = []
-    names = [row[0] for row in server.rows("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND "
+    names = [row[0] for row in server.rows(
+        "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND "
                                            "relkind IN ('r', 'p', 'v') AND NOT relispartition ORDER BY relname")]
     for name in names:
-        columns = server.rows(f"SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = '{name}'::regclass "
+        columns = server.rows(
+            "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = "
+            f"'{name}'::regclass "
                               "AND attnum > 0 AND NOT attisdropped ORDER BY attnum")
         out.append(f"table {name}: {', '.join(' '.join(column) for column in columns)}")
         shown = ", ".join(f'"{column}"::text' for column, _ in columns if column not in NEW)
@@ -47,7 +52,8 @@ def stored(workdir, workdir_of_runs, environment):
         url = ("--store", server.url())
         status = without_times(json.loads(wattle("store", "status", server.url(), "--json")))
         status.update(server_version="VERSION", tables=sorted(status["tables"], key=lambda row: row["table"]))
-        texts = (tables(server), json.dumps(status, indent=1) + "\n", wattle("list", *url), wattle("list", *url, "--json"),
+        texts = (tables(server), json.dumps(status, indent=1) + "\n", wattle("list", *url),
+                 wattle("list", *url, "--json"),
                  wattle("report", *url, "--run", run_id(server), "--format", "json"),
                  wattle("report", *url, "--job", "4242"), wattle("report", *url, "--job", "4242", "--format", "json"),
                  wattle("compare", *url, "a=4242", "b=4242", "--format", "json"))

@@ -1,7 +1,8 @@
-"""Outputs of live commands, for golden.py: names, labels, units, order and types are kept; numbers that change with time are not.
+"""Outputs of live commands, for golden.py: names, labels, units, order and types are kept; numbers that change with
+time are not.
 
-The machine is simulated: static counters of a server's /sys, three GPUs of the fake NVML with constant power, and a /proc of
-four processes, two of them of a job.
+The machine is simulated: static counters of a server's /sys, three GPUs of the fake NVML with constant power, and a
+/proc of four processes, two of them of a job.
 """
 import http.client
 import json
@@ -55,7 +56,8 @@ error nvmlDeviceGetHandleByIndex 4
 def process(pid, name, parent, cgroup):
     stat = f"{pid} ({name}) S {parent} {pid} {pid} 0 -1 4194304 100 0 0 0 5000 1000 0 0 20 0 3 0 1000 1000000000 50000"
     uid = "\t".join(["", *[str(os.getuid())] * 4])
-    return {f"{pid}/stat": stat + " 0" * 28 + "\n", f"{pid}/statm": "100000 50000 10000 1 0 20000 0\n", f"{pid}/comm": f"{name}\n",
+    return {f"{pid}/stat": stat + " 0" * 28 + "\n", f"{pid}/statm": "100000 50000 10000 1 0 20000 0\n",
+            f"{pid}/comm": f"{name}\n",
             f"{pid}/status": f"Name:\t{name}\nTgid:\t{pid}\nPid:\t{pid}\nPPid:\t{parent}\nUid:{uid}\nNSpid:\t{pid}\nThreads:\t3\n",
             f"{pid}/cmdline": f"{name}\0--epochs\0" + "5\0", f"{pid}/cgroup": f"0::{cgroup}\n",
             f"{pid}/environ": "SLURM_JOB_ID=4242\0" if "job" in cgroup else ""}
@@ -68,7 +70,8 @@ def procfs():
              "cpuinfo": (MACHINE / "proc/cpuinfo").read_text(), "loadavg": "0.50 0.40 0.30 1/2 60\n",
              "sys/kernel/hostname": "golden\n", "sys/kernel/random/boot_id": "b0070000-0000-4000-8000-000000000000\n"}
     job = "/system.slice/slurmstepd.scope/job_4242/step_0"
-    for words in ((1, "init", 0, "/init.scope"), (60, "train", 1, job), (61, "loader", 60, job), (62, "other", 1, "/user.slice")):
+    for words in ((1, "init", 0, "/init.scope"), (60, "train", 1, job), (61, "loader", 60, job),
+                  (62, "other", 1, "/user.slice")):
         files.update(process(*words))
     return files
 
@@ -85,7 +88,8 @@ def machine(workdir, cards=CARDS):
 # ---- normalisation of outputs ----
 
 def shape(value, key=""):
-    """The keys and types of a document: numbers as "number" (or null), of a list the structure that all elements share."""
+    """The keys and types of a document: numbers as "number" (or null), of a list the structure that all elements
+    share."""
     if isinstance(value, dict):
         return {name: shape(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
@@ -162,7 +166,8 @@ def served(workdir):
     wait_until(lambda: json.loads(ask(socket_path, "/now.json"))["sample"] >= 3, "three samples")
     now = json.loads(ask(socket_path, "/now.json?history=1"))
     history = {key: "list" if isinstance(inner, list) else [
-        {name: "list" if isinstance(part, list) else part for name, part in row.items()} for row in inner] if key == "domains" else inner
+        {name: "list" if isinstance(part, list) else part for name, part in row.items()} for row in inner]
+               if key == "domains" else inner
         for key, inner in now["history"].items()}
     now.update(host="HOST", time="TIME", history=history, trail=history)
     for row in now.get("processes", []):
@@ -171,7 +176,8 @@ def served(workdir):
     typed = series(ask(socket_path, "/metrics", [("Accept", "application/openmetrics-text; version=1.0.0")]))
     server.terminate()
     workdir.finish(server)
-    return {"live/now.json": json.dumps(moving(now), indent=1) + "\n", "live/metrics.txt": metrics, "live/openmetrics.txt": typed}
+    return {"live/now.json": json.dumps(moving(now), indent=1) + "\n", "live/metrics.txt": metrics,
+            "live/openmetrics.txt": typed}
 
 
 def top(workdir):
@@ -191,7 +197,8 @@ def sensors(workdir):
         cards = folder / "nvml.cards"
         env = {**machine(workdir), "WATTLE_SYSFS": str(folder / "sys"), "WATTLE_PROCFS": str(folder / "proc"),
                "LC_ALL": "C.UTF-8",
-               "COLUMNS": "80", "WATTLE_NVML": str(NVML) if cards.exists() else "/nonexistent/libnvidia-ml.so.1", "WATTLE_FAKE_NVML": str(cards)}
+               "COLUMNS": "80", "WATTLE_NVML": str(NVML) if cards.exists() else "/nonexistent/libnvidia-ml.so.1",
+               "WATTLE_FAKE_NVML": str(cards)}
         done = workdir.wattle("sensors", env=env)
         text = done.stdout.replace(str(folder), "MACHINE")
         found[f"live/sensors_{name}.txt"] = picture(text) if cards.exists() else text
@@ -229,7 +236,8 @@ def tune(workdir, *options, name="tune"):
     done = workdir.finish(search)
     assert done.returncode == 0, done.stderr
     lines = [NUMBER.sub("#", line) for line in (workdir.folder / "tune.csv").read_text().splitlines()]
-    return {f"live/{name}.json": shape_of(result.read_text()), f"live/{name}.csv": "\n".join([lines[0], lines[-1]]) + "\n"}
+    return {f"live/{name}.json": shape_of(result.read_text()),
+            f"live/{name}.csv": "\n".join([lines[0], lines[-1]]) + "\n"}
 
 
 def tune_clocks(workdir):

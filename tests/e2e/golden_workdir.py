@@ -1,7 +1,7 @@
 """Shared by the golden tests: run files from SQL text, and outputs as text that can be compared line by line.
 
-The SQL is the run file as version 0.1.0 wrote it (user_version 1). It is data, not made by the tested program, so that it
-also tests reading files of that version later.
+The SQL is the run file as version 0.1.0 wrote it (user_version 1). It is data, not made by the tested program, so that
+it also tests reading files of that version later.
 """
 import base64
 import functools
@@ -31,7 +31,8 @@ GROUPS = {"device_sample": "device", "event": "kind", "span": "kind", "user_metr
 def load(name, path):
     """The run file of tests/golden/runs/NAME.sql."""
     file = sqlite3.connect(path)
-    file.executescript("PRAGMA journal_mode=off; PRAGMA synchronous=off; BEGIN;\n" + (GOLDEN / "schema.sql").read_text() +
+    file.executescript("PRAGMA journal_mode=off; PRAGMA synchronous=off; BEGIN;\n"
+                       + (GOLDEN / "schema.sql").read_text() +
                        (RUNS / f"{name}.sql").read_text() + "COMMIT;")
     file.close()
 
@@ -106,8 +107,10 @@ def dump(path):
 def dump_schema(path):
     """The empty tables of a run file, and the rows of table metric."""
     file = sqlite3.connect(path)
-    out = [f"PRAGMA {name}={file.execute(f'PRAGMA {name}').fetchone()[0]};\n" for name in ("application_id", "user_version")]
-    out += [row[0].replace(", ", ",\n\t") + ";\n" for row in file.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL ORDER BY rowid")]
+    out = [f"PRAGMA {name}={file.execute(f'PRAGMA {name}').fetchone()[0]};\n" for name in ("application_id",
+        "user_version")]
+    out += [row[0].replace(", ", ",\n\t") + ";\n"
+            for row in file.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL ORDER BY rowid")]
     names = [row[1] for row in file.execute("PRAGMA table_info(metric)")]
     out.append(insert("metric", names, file.execute("SELECT * FROM metric ORDER BY table_name, name").fetchall()))
     file.close()
@@ -197,9 +200,11 @@ def trace(path):
     out = [f"clocks {found.clocks}"]
     for track in found.tracks.values():
         parent = found.tracks[track.parent].name if track.parent else None
-        out.append(f"track {track.name!r} in {parent!r} pid {track.pid} tid {track.tid} process {track.process!r} unit {track.unit!r}")
+        out.append(f"track {track.name!r} in {parent!r} pid {track.pid} tid {track.tid} process {track.process!r} "
+                   f"unit {track.unit!r}")
         out += (f"  {t_ns} {value!r}" for t_ns, value in track.values)
-    out += (f"slice {s.track.name!r} {s.depth} {s.name!r} {s.begin_ns} {s.end_ns} {s.category!r} {s.arguments}" for s in found.slices)
+    out += (f"slice {s.track.name!r} {s.depth} {s.name!r} {s.begin_ns} {s.end_ns} {s.category!r} {s.arguments}"
+            for s in found.slices)
     out += (f"instant {i.track.name!r} {i.name!r} {i.t_ns} {i.category!r} {i.arguments}" for i in found.instants)
     return "\n".join(out) + "\n"
 
@@ -210,4 +215,5 @@ def read(path):
 
 
 def names_of_expected():
-    return {str(path.relative_to(EXPECTED)) for path in EXPECTED.rglob("*") if path.is_file()} if EXPECTED.exists() else set()
+    return ({str(path.relative_to(EXPECTED)) for path in EXPECTED.rglob("*") if path.is_file()} if EXPECTED.exists()
+            else set())

@@ -87,7 +87,8 @@ def two_cards(workdir):
 def power_after_the_end(workdir):
     """card with a counter: its power is read once more after the last quick reading; card without: it is not"""
     gpus_of(workdir, seconds=0.5)
-    after = workdir.rows("select device.name, device_sample.power_mw, device_sample.energy_uj, device_sample.temperature_c"
+    after = workdir.rows(
+        "select device.name, device_sample.power_mw, device_sample.energy_uj, device_sample.temperature_c"
                       " from device_sample join device on device_sample.device = device.id, segment"
                       " where device_sample.t_ns > segment.end_ns and power_mw is not null order by t_ns")
     assert [name for name, *_ in after].count("gpu-0") == 2 and [name for name, *_ in after].count("gpu-1") == 1, after
@@ -127,8 +128,8 @@ def visible_devices(workdir):
 
 @test
 def calibration(workdir):
-    """uncalibrated GPU: ± 10 % beside error_j, for counters and integrated power, added over GPUs; --gpu-gain corrects and
-    narrows"""
+    """uncalibrated GPU: ± 10 % beside error_j, for counters and integrated power, added over GPUs; --gpu-gain corrects
+    and narrows"""
     report, gpus = gpus_of(workdir, seconds=1)
     energy = report["energy"]
     for gpu in gpus.values():
@@ -148,7 +149,8 @@ def calibration(workdir):
     near(gpus[0]["max_w"], 375, relative=0.15)
     near(gpus[0]["calibration_error_j"], 0.02 * gpus[0]["energy_j"], relative=1e-9)
     near(gpus[1]["calibration_error_j"], 0.1 * gpus[1]["energy_j"], relative=1e-9)
-    near(report["energy"]["calibration_error_j"], sum(gpu["calibration_error_j"] for gpu in gpus.values()), relative=1e-9)
+    near(report["energy"]["calibration_error_j"], sum(gpu["calibration_error_j"] for gpu in gpus.values()),
+         relative=1e-9)
     first = domain_of(report)
     assert (first["calibration_factor"], first["calibration_source"]) == (1.25, "--gpu-gain"), first
     near(first["calibration_error_percent"], 2, relative=1e-9)
@@ -161,7 +163,8 @@ def calibration(workdir):
 
 @test
 def calibration_of_the_state_folder(workdir):
-    """stored calibration: applied to the GPU with its UUID, in run, sensors and the library's meter; a damaged one is reported"""
+    """stored calibration: applied to the GPU with its UUID, in run, sensors and the library's meter; a damaged one is
+    reported"""
     state = workdir.folder / "state"
     state.mkdir()
     env = {**environment(workdir), "WATTLE_STATE": str(state)}
@@ -289,7 +292,8 @@ def module(workdir):
 
 @test
 def module_and_memory(workdir):
-    """Grace-Blackwell: power of module and memory beside the GPU's: shown, not added; the memory is attributed as its GPU"""
+    """Grace-Blackwell: power of module and memory beside the GPU's: shown, not added; the memory is attributed as its
+    GPU"""
     cards = card("module_mw 467000", "memory_mw 38000", "field_error 191 1 3", "field_error 191 2 3",
                  "process descendants C 60 1000000000", "process 1 C 20 1000000000")
     report, gpus = gpus_of(workdir, cards=cards, seconds=2)

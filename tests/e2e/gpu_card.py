@@ -64,8 +64,8 @@ class Card:
         return self.step(limit_w)[1] <= reference_s * (1 + slowdown_percent / 100) * (1 + 1e-12)
 
     def best_w(self, goal, slowdown_percent=None, from_w=None):
-        """The best limit in steps of 0.1 W, from from_w (by default the minimum) to the default; for a slowdown bound goal is
-        "energy"."""
+        """The best limit in steps of 0.1 W, from from_w (by default the minimum) to the default; for a slowdown bound
+        goal is "energy"."""
         low = max(self.min_w, from_w or 0)
         limits = [low + i * 0.1 for i in range(int(round((self.default_w - low) * 10)) + 1)]
         if slowdown_percent is not None:

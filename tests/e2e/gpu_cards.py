@@ -119,7 +119,8 @@ def call(workdir, card, program, user=None):
 
 @test
 def the_calls_answer_as_those_of_real_cards(workdir):
-    """default differs from current limit, whole watts, another limiter, persistence mode, clocks from a list, a lost card"""
+    """default differs from current limit, whole watts, another limiter, persistence mode, clocks from a list, a lost
+    card"""
     card = Card(default_w=350, now_w=300, more=("limit_step_mw 1000", "enforced_mw 250000", "persistence_off",
                                                 "lost_when_file gone"))
     call(workdir, card, """

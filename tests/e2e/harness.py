@@ -1,8 +1,8 @@
 """Shared by the end-to-end tests: they run the built program as a user does, each in a folder of its own.
 
-A test is a function with the decorator @test; its docstring is its title: condition and expected result. It gets a WorkDir: a
-temporary folder, which is the working directory of everything it starts, with methods that start wattle and the burner. All
-processes of a test are stopped by their pids when it ends, orphans too. Each program prints TAP.
+A test is a function with the decorator @test; its docstring is its title: condition and expected result. It gets a
+WorkDir: a temporary folder, which is the working directory of everything it starts, with methods that start wattle and
+the burner. All processes of a test are stopped by their pids when it ends, orphans too. Each program prints TAP.
 """
 import contextlib
 import fcntl
@@ -39,8 +39,8 @@ LOST = re.compile(r"^wattle: warning: \d+ of \d+ samples were lost\n", re.MULTIL
 
 @contextlib.contextmanager
 def locked_by_a_reader(path, all_bytes=False):
-    """All locks that a user with read access can hold on a file: flock's, and a read lock on each byte. all_bytes: SQLite's
-    own bytes (512 from 0x40000000 on) too."""
+    """All locks that a user with read access can hold on a file: flock's, and a read lock on each byte. all_bytes:
+    SQLite's own bytes (512 from 0x40000000 on) too."""
     with open(path, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for first, n in [(0, 0)] if all_bytes else [(0, 0x40000000), (0x40000200, 0)]:
@@ -94,8 +94,8 @@ def wait_until(condition, what, seconds=20.0):
 
 
 def run_first():
-    """Raises the priority of the calling thread, which simulates hardware, above other programs where that is allowed: returns
-    whether it is."""
+    """Raises the priority of the calling thread, which simulates hardware, above other programs where that is allowed:
+    returns whether it is."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except OSError:
@@ -228,7 +228,8 @@ class WorkDir:
             connection.close()
 
     def reading_times_ns(self, path="run.sqlite"):
-        """The times at which the run's sensors were read: a busy machine delays them, and the test knows by how much."""
+        """The times at which the run's sensors were read: a busy machine delays them, and the test knows by how
+        much."""
         return [row[0] for row in self.rows("SELECT DISTINCT t_ns FROM device_sample ORDER BY t_ns", path)]
 
     def orphans(self):
@@ -254,7 +255,8 @@ class WorkDir:
                     pipe.close()
 
     def stop_orphans(self, grace_s):
-        """Ends processes that outlive their parent, such as the command of a killed recorder. Guards may take their time."""
+        """Ends processes that outlive their parent, such as the command of a killed recorder. Guards may take their
+        time."""
         end = time.monotonic() + grace_s
         while self.orphans() and time.monotonic() < end:
             time.sleep(0.02)
@@ -300,5 +302,6 @@ def main():
             failed = True
             print(f"not ok {name}")
             print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
-        print(f"# {function.__name__}: {time.monotonic() - began_s:.1f} s, CPU {cpu_s() - began_cpu_s:.1f} s", flush=True)
+        print(f"# {function.__name__}: {time.monotonic() - began_s:.1f} s, CPU {cpu_s() - began_cpu_s:.1f} s",
+              flush=True)
     sys.exit(failed)

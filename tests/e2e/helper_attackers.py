@@ -71,8 +71,8 @@ def flood(workdir):
 
 @test
 def slow_driver(workdir):
-    """slow driver call for a limit: readings are answered meanwhile; a limit that waits behind it is not set if its requester
-    has disconnected, while a reset is still carried out"""
+    """slow driver call for a limit: readings are answered meanwhile; a limit that waits behind it is not set if its
+    requester has disconnected, while a reset is still carried out"""
     Helper.prepare(workdir, cards=CARD + "set_delay_ms 1500\n")
     helper = Helper(workdir)
     with helper.client() as reader, helper.client() as setter:
@@ -113,7 +113,8 @@ def deaf(workdir):
 
 @test
 def half_messages(workdir):
-    """request in pieces: answered; client that stops within a request: disconnected after seconds, others are served meanwhile"""
+    """request in pieces: answered; client that stops within a request: disconnected after seconds, others are served
+    meanwhile"""
     helper = Helper(workdir)
     before = usage(helper.pid)
     with helper.client() as slow, many(helper.path, 20) as enemies, helper.client() as friend:

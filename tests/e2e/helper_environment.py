@@ -89,8 +89,8 @@ def attempts(workdir, helper, library, pid):
 
 @test
 def taken_over(workdir):
-    """code injected into a process of wattled: cannot open root's other files or a service's socket; registers, counters and
-    the journal stay accessible"""
+    """code injected into a process of wattled: cannot open root's other files or a service's socket; registers,
+    counters and the journal stay accessible"""
     if os.geteuid() != 0:
         raise Skip("only a wattled of root could open them")
     library = shutil.copy(INTRUDER, workdir.folder / "intruder.so")
@@ -103,7 +103,8 @@ def taken_over(workdir):
     zone = next(path for path in sorted((workdir.folder / "sys/class/powercap").glob("intel-rapl:?")))
     (workdir.folder / "state").mkdir()
     (workdir.folder / "state/note").write_text("")
-    closed = ["w /proc/sys/kernel/core_pattern", "r /etc/shadow", f"w {secret}", f"r {secret}", f"w {zone}/name", "w /etc/passwd"]
+    closed = ["w /proc/sys/kernel/core_pattern", "r /etc/shadow", f"w {secret}", f"r {secret}",
+              f"w {zone}/name", "w /etc/passwd"]
     kept = [f"w {zone}/constraint_0_power_limit_uw", f"r {zone}/energy_uj", f"w {workdir.folder}/state/note",
             "r /proc/self/stat"]
     pathlib.Path(f"{library}.wanted").write_text("".join(f"{line}\n" for line in [*closed, *kept, f"c {service}"]))

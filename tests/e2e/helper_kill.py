@@ -1,5 +1,5 @@
-"""SIGKILL at random moments of wattled, its guard, its client, and all sets of them: the limits are restored each time, at the
-latest at the next start, and the journal is empty."""
+"""SIGKILL at random moments of wattled, its guard, its client, and all sets of them: the limits are restored each time,
+at the latest at the next start, and the journal is empty."""
 import itertools
 import os
 import random
@@ -82,7 +82,8 @@ def one_round(workdir, victims, dice):
         try:
             wait_until(lambda: is_back(helper) and not left_in_journal(workdir), f"{victims}: all is back", 5)
         except AssertionError as error:
-            raise AssertionError(f"{error}: {left_in_journal(workdir)}, {helper.gpu_calls()[-1:]}, {helper.package_uw()}, "
+            raise AssertionError(
+                f"{error}: {left_in_journal(workdir)}, {helper.gpu_calls()[-1:]}, {helper.package_uw()}, "
                                  f"{helper.said()}") from None
         assert time.monotonic() - when < 2, victims
     finally:

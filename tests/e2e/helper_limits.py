@@ -12,7 +12,8 @@ from helper_client import CHECK, END, KEEP, LEASE, NVML, RESET, SET, PERSISTENT,
 
 @test
 def lease_ends_with_its_process(workdir):
-    """kill -9 of the process with a limit: the limit ends within a second; no other user can end it or use the device"""
+    """kill -9 of the process with a limit: the limit ends within a second; no other user can end it or use the
+    device"""
     helper = Helper(workdir)
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
@@ -103,7 +104,8 @@ def for_a_time(workdir):
     told = workdir.wattle("cap", "reset", "package-0", env={
         "WATTLE_HELPER": str(helper.path), "WATTLE_STATE": str(workdir.folder / "state"),
         "WATTLE_SYSFS": str(helper.sysfs), "WATTLE_NVML": NVML, "WATTLE_FAKE_NVML": str(helper.cards)})
-    assert told.returncode == 0 and helper.package_uw() == 205_000_000, told  # root could write it, but not end the time
+    # root could write it, but not end the time
+    assert told.returncode == 0 and helper.package_uw() == 205_000_000, told
 
 
 # ---- after the end ----

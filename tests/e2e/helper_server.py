@@ -174,8 +174,8 @@ def readers_of_the_journal(workdir):
 
 @test
 def flood_of_refusals(workdir):
-    """request refused because the device is in use: does not count against its owner's rate, and garbage cannot displace log
-    entries"""
+    """request refused because the device is in use: does not count against its owner's rate, and garbage cannot
+    displace log entries"""
     helper = Helper(workdir, policy=f"user {NOBODY} cap any\n")
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
@@ -223,7 +223,8 @@ for i in range(hello["devices"]):
 
 @test
 def cluster_policy(workdir):
-    """The policy that is shipped for clusters: groups users and wattle read every 100 ms, nobody else does, and nobody sets a limit"""
+    """The policy that is shipped for clusters: groups users and wattle read every 100 ms, nobody else does, and nobody
+    sets a limit"""
     (workdir.folder / "group").write_text(f"root:x:0:\nusers:x:{GROUP}:\nwattle:x:{GROUP + 1}:\n")
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode != 0:
         raise Skip("no mount namespaces here")
@@ -240,7 +241,8 @@ print(hello["may_read"], hello["may_cap"], hello["period_us"])
 
 @test
 def unprivileged(workdir):
-    """wattled as an ordinary user: serves the counters that the user may read, and reports the privileges it cannot drop"""
+    """wattled as an ordinary user: serves the counters that the user may read, and reports the privileges it cannot
+    drop"""
     workdir.folder.chmod(0o777)
     shutil.copy(WATTLED, workdir.folder / "wattled")
     shutil.copy(NVML, workdir.folder / "nvml.so")
@@ -284,8 +286,8 @@ def bad_policies(workdir):
 
 @test
 def checked_policies(workdir):
-    """--check-policy with a valid file: status 0 and a line per rule; a file that is missing or that others may write to: status 1 and
-    one line; no service runs"""
+    """--check-policy with a valid file: status 0 and a line per rule; a file that is missing or that others may write
+    to: status 1 and one line; no service runs"""
     policy = workdir.folder / "policy"
     policy.write_text("# cluster\ngroup root read every 100ms\nothers cap gpus 200..500\n")
 
@@ -328,8 +330,8 @@ for word in sys.stdin:
 
 @test
 def reloaded(workdir):
-    """SIGHUP: a valid policy is valid for connections that exist, a bad one changes nothing and logs one line; a limit stays until its
-    owner ends it or exits, also if the owner may no longer set it"""
+    """SIGHUP: a valid policy is valid for connections that exist, a bad one changes nothing and logs one line; a limit
+    stays until its owner ends it or exits, also if the owner may no longer set it"""
     helper = Helper(workdir, policy="others read every 1s\n")
     policy = workdir.folder / "policy"
     with helper.client() as client:
@@ -380,14 +382,15 @@ def reloaded(workdir):
 
 @test
 def reloaded_meanwhile(workdir):
-    """a limit that a slow driver sets during two reloads is answered by the policy at its request; readings do not wait, and the second
-    reload takes effect once the request has its answer"""
+    """a limit that a slow driver sets during two reloads is answered by the policy at its request; readings do not
+    wait, and the second reload takes effect once the request has its answer"""
     Helper.prepare(workdir, cards=CARD + "set_delay_ms 1000\n")
     helper = Helper(workdir, policy=f"user {NOBODY} cap gpus\n")
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
     program = ("import os, sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n"
-               f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" + READER.replace("    try:", "    print('asks', flush=True)\n    try:"))
+               f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" + READER.replace("    try:",
+               "    print('asks', flush=True)\n    try:"))
     setter = workdir.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable,
                            stdin=subprocess.PIPE)
 

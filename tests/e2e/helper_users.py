@@ -1,4 +1,5 @@
-"""wattle through wattled, as users with and without rights: readings and their accuracy, limits, and the state after kills."""
+"""wattle through wattled, as users with and without rights: readings and their accuracy, limits, and the state after
+kills."""
 import concurrent.futures
 import json
 import os
@@ -79,7 +80,8 @@ class User:
 
 
 def limit_w(workdir, number=0):
-    return int((workdir.folder / f"sys/class/powercap/intel-rapl:{number}/constraint_0_power_limit_uw").read_text()) / 1e6
+    return int((workdir.folder
+                / f"sys/class/powercap/intel-rapl:{number}/constraint_0_power_limit_uw").read_text()) / 1e6
 
 
 # ---- reading ----
@@ -125,7 +127,8 @@ def run_energy(workdir, user, seconds):
 
 @test
 def energy_within_its_error(workdir):
-    """runs of members (new readings) and of others (of up to 100 ms ago): the true energy lies within the stated error"""
+    """runs of members (new readings) and of others (of up to 100 ms ago): the true energy lies within the stated
+    error"""
     needs_root()
     simulate(workdir)
     out = workdir.folder / "out"
@@ -139,7 +142,8 @@ def energy_within_its_error(workdir):
         assert len(outside) <= 1, outside  # one in twenty may be outside
         for energy_j, error_j, true_j in found:
             assert abs(energy_j - true_j) <= max(3 * error_j, 0.02 * true_j), (energy_j, error_j, true_j)
-        # Without power readings the power within an update of 100 ms is unknown (docs/accuracy.md), so short runs are uncertain.
+        # Without power readings the power within an update of 100 ms is unknown (docs/accuracy.md), so short runs are
+        # uncertain.
         relative = sorted(error_j / true_j for _, error_j, true_j in found)
         assert relative[len(relative) // 2] < 0.15, found
     helper.stop()
@@ -213,7 +217,8 @@ def helper_that_hangs(workdir):
 
 @test
 def limits_of_a_member(workdir):
-    """cap list, set, reset, set -- CMD, --for as nobody with a group in the policy: as for root, within the policy's range"""
+    """cap list, set, reset, set -- CMD, --for as nobody with a group in the policy: as for root, within the policy's
+    range"""
     needs_root()
     package(workdir.folder / "sys")
     helper = Helper(workdir, policy=POLICY)
@@ -294,7 +299,7 @@ TRIALS, SIDE_BY_SIDE = 60, 4
 
 
 class Place:
-    """Parts of a room that Helper and User need, for concurrent trials."""
+    """The folders and environment that Helper and User need, for concurrent trials."""
 
     def __init__(self, workdir, folder):
         self.workdir, self.folder = workdir, folder
@@ -339,8 +344,8 @@ def end_of(process):
 
 
 def one_kill(place, number, helper):
-    """One process is killed at a random moment of `cap set package-0 90 -- cat`, beside a limit of another client. Returns the
-    helper that serves afterwards."""
+    """One process is killed at a random moment of `cap set package-0 90 -- cat`, beside a limit of another client.
+    Returns the helper that serves afterwards."""
     chance = random.Random(number)
     who = WHO[number % len(WHO)]
     process = User(place, MEMBER).start("cap", "set", "-q", "package-0", "90", "--", "cat", stdin=subprocess.PIPE)
@@ -404,7 +409,8 @@ def many_kills(place, numbers):
 
 @test
 def sixty_kills(workdir):
-    """60 kills of wattle, its command, the helper's two processes, pairs: the limit is restored, another client's is unchanged"""
+    """60 kills of wattle, its command, the helper's two processes, pairs: the limit is restored, another client's is
+    unchanged"""
     needs_root()
     workdir.for_everybody()
     places = [Place(workdir, workdir.folder / f"place-{i}") for i in range(SIDE_BY_SIDE)]

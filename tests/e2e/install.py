@@ -1,4 +1,4 @@
-"""make install and make uninstall: what is found with the variables that the first prints, and what the second leaves.
+"""make install and make uninstall: files found with the variables that the first prints, and files left by the second.
 
 The build folder of the tests is installed into a folder by DESTDIR: another PREFIX would compile parts of it again."""
 import hashlib
@@ -57,23 +57,28 @@ def shell(workdir, lines, script):
 
 @test
 def variables(workdir):
-    """with exactly the variables that are printed: wattle and its manual, a C program by pkg-config, and Python's package"""
+    """with exactly the variables that are printed: wattle and its manual, a C program by pkg-config, and Python's
+    package"""
     text = install(workdir)
     lines = "".join(re.findall(r"^export .*\n", text, re.MULTILINE))
     assert re.findall(r"^export (\w+)=", lines, re.MULTILINE) == ["PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH",
                                                                   "PYTHONPATH"], text
     (workdir.folder / "program.c").write_text(PROGRAM)
-    assert shell(workdir, lines, "command -v wattle; wattle --version").startswith(f"{workdir.folder}/dest/usr/local/bin/wattle\nwattle ")
-    shell(workdir, lines, "cc program.c $(pkg-config --cflags --libs wattle) -o program\nwattle run -q -o run.sqlite -- ./program")
+    assert shell(workdir, lines,
+        "command -v wattle; wattle --version").startswith(f"{workdir.folder}/dest/usr/local/bin/wattle\nwattle ")
+    shell(workdir, lines,
+          "cc program.c $(pkg-config --cflags --libs wattle) -o program\nwattle run -q -o run.sqlite -- ./program")
     assert workdir.rows("SELECT name FROM span") == [("installed",)]
-    assert shell(workdir, lines, f"python3 -c '{TRACKED}'").startswith(f"{workdir.folder}/dest/usr/local/lib/python3"), text
-    assert shell(workdir, lines, "man -w wattle-run").strip() == f"{workdir.folder}/dest/usr/local/share/man/man1/wattle-run.1"
+    assert shell(workdir, lines,
+                 f"python3 -c '{TRACKED}'").startswith(f"{workdir.folder}/dest/usr/local/lib/python3"), text
+    assert shell(workdir, lines,
+                 "man -w wattle-run").strip() == f"{workdir.folder}/dest/usr/local/share/man/man1/wattle-run.1"
 
 
 @test
 def without_a_trace(workdir):
-    """after two installations uninstall removes all that was written, and Python's cache of it, and nothing else; what has changed stays
-    and is named; the second installation removes files that only the first one had"""
+    """after two installations uninstall removes all that was written, and Python's cache of it, and nothing else; what
+    has changed stays and is named; the second installation removes files that only the first one had"""
     (workdir.folder / "dest/usr/local/bin").mkdir(parents=True)
     mine = workdir.folder / "dest/usr/local/bin/mine"
     mine.write_text("mine")
@@ -105,7 +110,8 @@ def without_a_trace(workdir):
     policy.unlink()
     for folder in [*changed.parents][:3] + [policy.parent, policy.parent.parent]:
         folder.rmdir()
-    assert sorted(workdir.folder.joinpath("dest").rglob("*")) == before, sorted(workdir.folder.joinpath("dest").rglob("*"))
+    assert sorted(workdir.folder.joinpath("dest").rglob("*")) == before, sorted(
+        workdir.folder.joinpath("dest").rglob("*"))
     again = subprocess.run(makefile, capture_output=True, text=True, check=False)
     assert again.returncode != 0 and "there is no record" in again.stderr, again
 

@@ -30,7 +30,7 @@ process descendants C 40 1000000000
 
 @test
 def four_ranks(workdir):
-    """four ranks on one machine: each knows its rank, one has the machine's energy, the others report which"""
+    """four ranks on one machine: each knows its rank, one has the machine's energy, the others name it"""
     machine = Machine(workdir)
     first = machine.start(0, 4, "sleep", "4", options=["--json", "0.json"])
     wait_until(lambda: (workdir.folder / "run-0.sqlite").exists() and sensor_events(workdir, "run-0.sqlite"),
@@ -66,7 +66,8 @@ def counters_mounted_over_those_of_the_kernel(workdir):
     for node in range(2):
         tree = workdir.folder / f"class-{node}"
         (tree / "powercap").mkdir(parents=True)
-        inside = f"mount --make-rprivate / && mount --bind {tree} /sys/class && exec {WATTLE} run -q -o {node}.sqlite -- true"
+        inside = (f"mount --make-rprivate / && mount --bind {tree} /sys/class && exec {WATTLE} run -q -o "
+                  f"{node}.sqlite -- true")
         done = workdir.finish(workdir.start("--mount", "sh", "-c", inside, program="unshare",
                                             env={"WATTLE_SYSFS": None}))
         assert done.returncode == 0, done
@@ -86,7 +87,8 @@ def two_launches_in_one_folder(workdir):
 
 @test
 def all_end_at_once(workdir):
-    """ranks that end together: sensors are handed on in their last moments, and their energies add up to the machine's"""
+    """ranks that end together: sensors are handed on in their last moments, and their energies add up to the
+    machine's"""
     machine = Machine(workdir)
     finish_all(workdir, [machine.start(rank, 4, "sleep", "3", options=["--json", f"{rank}.json"]) for rank in range(4)])
     reports = [json.loads((workdir.folder / f"{rank}.json").read_text()) for rank in range(4)]
@@ -141,8 +143,8 @@ def readers_killed(workdir):
 
 @test
 def taken_over_at_the_end(workdir):
-    """reader that ends: the remaining rank takes over within a tick and reports its own readings, as exactly as any; energy of
-    a block that ended before is unknown to it and known in the job's report"""
+    """reader that ends: the remaining rank takes over within a tick and reports its own readings, as exactly as any;
+    energy of a block that ended before is unknown to it and known in the job's report"""
     machine = Machine(workdir)
     short = machine.start(0, 2, "sleep", "1.5")
     wait_until(lambda: (workdir.folder / "run-0.sqlite").exists() and sensor_events(workdir, "run-0.sqlite"),

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""`wattle report DIR` compared with the true values of synthetic jobs (synthetic_jobs.py): energy of machines, domains and ranks, seconds.
+"""`wattle report DIR` compared with the true values of synthetic jobs (synthetic_jobs.py): energy of machines, domains
+and ranks, seconds.
 
 Every row is a job with one failure known from practice: readers that die, counters that wrap between readers,
 two readers at once, restarts, missing ranks, clocks seconds apart, equal pids on all nodes, two nodes on one machine.
@@ -17,7 +18,8 @@ PAIRS = {  # kind: relative deviation of a machine's energy caused by the first 
     "plain": 0.003, "takeover": 0.003, "wraps": 0.003, "many_wraps": 0.003, "overlap": 0.003, "all_read": 0.001,
     "all_visible": 0.001, "shared_gpus": 0.001, "blind": 0.001, "restart": 0.004, "requeued": 0.004, "dead": 0.003,
     "missing": 0.003, "skewed": 0.003, "imbalanced": 0.003, "virtual_nodes": 0.001, "no_gpu": 0.0005, "no_id": 0.003,
-    "one_rank": 0.003, "nested": 0.025, "two_steps": 0.003}  # nested: the outer recorder reads before the first rank and after the last
+    # nested: the outer recorder reads before the first rank and after the last
+    "one_rank": 0.003, "nested": 0.025, "two_steps": 0.003}
 
 
 def ranks_of(document):
@@ -40,7 +42,8 @@ def check_ledger(document):
     for domain in energy["domains"]:
         if domain["energy_j"] is not None:
             near(sum_without_none(domain["ledger"]), domain["energy_j"], relative=1e-9, absolute=1e-9)
-    # No idle power is known in these jobs: idle energy is that of windows in which nobody used a device, or unknown, but not 0.
+    # No idle power is known in these jobs: idle energy is that of windows in which nobody used a device, or unknown,
+    # but not 0.
     idle_j = [domain["ledger"]["idle_j"] for domain in energy["domains"] if domain["in_total"]]
     assert 0 not in idle_j, energy["domains"]
     known_j = [value for value in idle_j if value is not None]
@@ -80,7 +83,8 @@ for _kind in PAIRS:
 
 @test
 def pause_keeps_energy_at_rank_ends(workdir):
-    """energy between a rank's last reading and its end: the rank's own, though the counter is not followed over the pause"""
+    """energy between a rank's last reading and its end: the rank's own, though the counter is not followed over the
+    pause"""
     for kind in ("restart", "two_steps"):
         document, expected_values = report_of(kind)
         for rank, true in expected_values["ranks"].items():

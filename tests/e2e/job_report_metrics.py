@@ -166,7 +166,8 @@ def jobs_without_an_id(workdir):
     assert report(workdir, folder, "--job", "none")["job"]["id"] is None
     assert report(workdir, folder, "--job", "4242")["job"]["id"] == "4242"
     compared = workdir.wattle("compare", f"a={folder}", f"b={other}")  # a run without --job
-    assert compared.returncode == 1 and "use a separate folder for each job: " in compared.stderr and "--job" not in compared.stderr, compared
+    assert (compared.returncode == 1 and "use a separate folder for each job: " in compared.stderr
+            and "--job" not in compared.stderr), compared
 
 
 @test

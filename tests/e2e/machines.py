@@ -4,7 +4,8 @@
 	machines.py --write [NAME…]    writes the current output; read the difference before you commit it
 
 Values that vary are null in the file: readings and periods of NVML's fake and of perf's counters, which come from the
-kernel of the test machine. MACHINE stands for the machine's folder. tests/machines/README.md describes how to add a machine.
+kernel of the test machine. MACHINE stands for the machine's folder. tests/machines/README.md describes how to add a
+machine.
 """
 import difflib
 import json

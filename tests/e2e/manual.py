@@ -46,7 +46,8 @@ def pages(workdir):
 
 @test
 def json_fields(workdir):
-    """page of `wattle schema`: each document, and each field of the schemas with its meaning, without deprecated names"""
+    """page of `wattle schema`: each document, and each field of the schemas with its meaning, without deprecated
+    names"""
     page = plain(workdir.wattle("--manual", "schema").stdout)
     words = " ".join(page.split())
     for name in workdir.wattle("schema").stdout.split():
@@ -68,7 +69,8 @@ def well_formed(workdir):
         path = workdir.folder / "page.1"
         path.write_text(workdir.wattle("--manual", *words).stdout)
         done = workdir.finish(workdir.start("-Tlint", "-W", "style", path, program="mandoc"))
-        said = [line for line in done.stdout.splitlines() + done.stderr.splitlines() if "referenced manual not found" not in line]
+        said = [line for line in done.stdout.splitlines() + done.stderr.splitlines()
+                if "referenced manual not found" not in line]
         assert not said, said
 
 
@@ -78,19 +80,22 @@ def installed(workdir):
     if shutil.which("meson") is None:
         raise Skip("meson is not installed")
     place = workdir.folder / "place"
-    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", place], check=True, capture_output=True)
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", place], check=True,
+                   capture_output=True)
     found = {path.name: path for path in place.rglob("*") if path.is_file()}
     for command in commands(workdir):
         page = found[f"wattle-{command}.1"]
         assert page.parent.name == "man1" and page.read_text() == workdir.wattle("--manual", command).stdout, command
     prefix = found["wattle.1"].parents[3]
-    for shell, name in (("bash", "share/bash-completion/completions/wattle"), ("zsh", "share/zsh/site-functions/_wattle"),
+    for shell, name in (("bash", "share/bash-completion/completions/wattle"),
+                        ("zsh", "share/zsh/site-functions/_wattle"),
                         ("fish", "share/fish/vendor_completions.d/wattle.fish")):
         assert (prefix / name).read_text() == workdir.wattle("--completion", shell).stdout, name
     if shutil.which("man") is None:
         raise Skip("man is not installed")
     shown = workdir.finish(workdir.start("-P", "cat", "wattle-cap", program="man",
-                                   env={"MANPATH": str(prefix / "share/man"), "MANWIDTH": "80", "PATH": os.environ["PATH"]}))
+                                   env={"MANPATH": str(prefix / "share/man"), "MANWIDTH": "80",
+                                        "PATH": os.environ["PATH"]}))
     assert "wattle cap tune DEVICE" in " ".join(shown.stdout.split()), shown
 
 

@@ -10,7 +10,8 @@ from harness import BUILD, main, near, test, wait_until
 
 MEMORY_TREE = BUILD / "tests/fakes/memory_tree"
 MB = 1000 * 1000
-# How long a tree stays unchanged: reading costs several times more with sanitizers, so the budget is used up for a while.
+# How long a tree stays unchanged: reading costs several times more with sanitizers, so the budget is used up for a
+# while.
 HOLD_S = 3
 GROUPS = ("main", "descendants", "combined")
 

@@ -10,7 +10,8 @@ sys.path.insert(0, str(TESTS / "fakes"))
 import expected_values
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
-FIELDS = ("began_ns", "from_ns", "to_ns", "ended_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", "error_j", "estimated")
+FIELDS = ("began_ns", "from_ns", "to_ns", "ended_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j",
+          "error_j", "estimated")
 
 
 def built(workdir):
@@ -47,8 +48,8 @@ class Simulated(Acted):
         return sum(expected_values.energy_j(self.truth, zone, int(from_ns), int(to_ns)) for zone in zones)
 
     def check(self, reading, field, *zones):
-        """Whenever within its two calls the meter read the counters: the energy is within twice the stated error, which is
-        half of a 95 % interval."""
+        """Whenever within its two calls the meter read the counters: the energy is within twice the stated error, which
+        is half of a 95 % interval."""
         late_ns = self.truth["late_ns"]
         least_j = self.true_j(reading["from_ns"], reading["to_ns"] - late_ns, *zones)
         most_j = self.true_j(reading["began_ns"] - late_ns, reading["ended_ns"], *zones)
@@ -74,13 +75,16 @@ def known_power(workdir):
     least_s, most_s = ((reading[b] - reading[a]) / 1e9 for a, b in (("from_ns", "to_ns"), ("began_ns", "ended_ns")))
     assert 1.99 <= least_s <= reading["seconds"] <= most_s, reading
     assert math.isnan(reading["gpu_j"]) and reading["estimated"] == 0, reading
-    if acted.said["is_first"]:  # else a busy machine may not give it the milliseconds in which it measures the update period
-        assert reading["error_j"] < max(0.02 * reading["total_j"], acted.late_j(reading, "package-0", "package-0/dram")), reading
+    # else a busy machine may not give it the milliseconds in which it measures the update period
+    if acted.said["is_first"]:
+        assert reading["error_j"] < max(0.02 * reading["total_j"],
+                                        acted.late_j(reading, "package-0", "package-0/dram")), reading
 
 
 @test
 def each_domain(workdir):
-    """wattle_meter_domain: the energy of package, core and DRAM by name; too early, past the last and without a size: a code"""
+    """wattle_meter_domain: the energy of package, core and DRAM by name; too early, past the last and without a size: a
+    code"""
     acted = Simulated(workdir, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone",
                                               "package-0/dram=5"])
     reading, = acted.readings

@@ -95,7 +95,8 @@ def resnets(workdir):
 
 @test
 def batch_norm_merged(workdir):
-    """exported for inference: a batch norm is merged into its convolution: its scale disappears, its shift is the bias"""
+    """exported for inference: a batch norm is merged into its convolution: its scale disappears, its shift is the
+    bias"""
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, bias=False), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
     found = exported(workdir, net, torch.zeros(2, 3, 10, 12))
     assert found["parameters"] == 8 * 3 * 9 + 8

@@ -1,5 +1,5 @@
-"""NVTX ranges of unmodified programs: once with a re-implementation of the program's side, and once with NVIDIA's headers
-where a CUDA toolkit is installed."""
+"""NVTX ranges of unmodified programs: once with a re-implementation of the program's side, and once with NVIDIA's
+headers where a CUDA toolkit is installed."""
 import json
 import os
 import pathlib
@@ -17,7 +17,8 @@ def toolkit():
     """The folder with NVIDIA's nvtx3, or None."""
     nvcc = shutil.which("nvcc")
     folders = [pathlib.Path(nvcc).resolve().parent.parent] if nvcc else []
-    folders += [pathlib.Path("/usr/local/cuda"), *sorted(pathlib.Path("/usr/local").glob("cuda-*")), pathlib.Path("/opt/cuda"),
+    folders += [pathlib.Path("/usr/local/cuda"), *sorted(pathlib.Path("/usr/local").glob("cuda-*")),
+                pathlib.Path("/opt/cuda"),
                 pathlib.Path("/usr")]
     for folder in folders:
         for include in (folder / "include", folder / "targets/x86_64-linux/include"):
@@ -64,7 +65,8 @@ def capture(workdir, app, act, *options):
 
 
 SPANS = ("select span.name, around.name, span.category, span.kind, span.close, (span.end_ns - span.begin_ns) / 1e6, "
-         "span.pid, span.tid from span left join span around on around.id = span.parent order by span.begin_ns, span.id")
+         "span.pid, span.tid from span left join span around on around.id = span.parent order by span.begin_ns, "
+         "span.id")
 
 
 @both
@@ -93,7 +95,8 @@ def domains(workdir, app):
     """domains: named and nested independently, stacks may cross, handles outlive them; strings, categories"""
     capture(workdir, app, "domains")
     spans = workdir.rows(SPANS)
-    assert [s[:3] for s in spans] == [("message", None, "plain category"), ("one/message", "message", "category of one"),
+    assert [s[:3] for s in spans] == [("message", None, "plain category"),
+                                      ("one/message", "message", "category of one"),
                                       ("two/registered", "one/message", None),
                                       ("one/message", "message", "category of one")], spans
     assert all(s[4] == "ended" for s in spans), spans
@@ -247,7 +250,8 @@ def an_installed_tree(workdir):
     if shutil.which("meson") is None:
         raise Skip("no meson on the PATH")
     installed, moved = workdir.folder / "installed", workdir.folder / "moved somewhere"
-    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", installed], capture_output=True,
+    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", installed],
+                          capture_output=True,
                           text=True)
     assert done.returncode == 0, done.stderr
     installed.rename(moved)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""wattle export --format openmetrics: a run with the times of its samples, accepted by strict parsers and Prometheus."""
+"""wattle export --format openmetrics: a run with the times of its samples, accepted by strict parsers and
+Prometheus."""
 import dataclasses
 import json
 import math
@@ -109,7 +110,8 @@ def joules_are_the_reports(workdir):
         near(of(found, "wattle_run_duration_seconds")[-1][1], report["run"]["duration_s"], relative=1e-9)
 
 
-# How each view of a run shows unknown idle energy; None: it has no value for it. OUT: a file or folder that the command writes.
+# How each view of a run shows unknown idle energy; None: it has no value for it. OUT: a file or folder that the command
+# writes.
 IDLE_VIEWS = (
     ("report training.sqlite --section attributed-energy", r"(?m)^  idle +n/a +n/a$"),
     ("report training.sqlite --format json", r'"idle_j": null'),
@@ -178,7 +180,8 @@ def samples_are_the_files(workdir):
         assert len(points) == len(rows), f"{name}: {len(points)} of {len(rows)}"
         for (t, value), row in zip(points, rows):
             near(value, row[at] * scale, relative=1e-12)
-            assert abs(t - (row[0] - synthetic_runs.BOOTED_NS + synthetic_runs.WALL_NS) / 1e9) < 1e-3, f"{name} at {row[0]}"
+            assert abs(t - (row[0] - synthetic_runs.BOOTED_NS
+                            + synthetic_runs.WALL_NS) / 1e9) < 1e-3, f"{name} at {row[0]}"
 
 
 @test
@@ -244,7 +247,8 @@ def prometheus_takes_it(workdir):
 
 @test
 def thinned(workdir):
-    """--every: at most one sample of a series in that time, and the last one, so that counters end at their final value"""
+    """--every: at most one sample of a series in that time, and the last one, so that counters end at their final
+    value"""
     make(workdir, "training")
     all_of_it, thin = series(export(workdir, "training")), series(export(workdir, "training", "--every", "2s"))
     assert set(all_of_it) == set(thin)

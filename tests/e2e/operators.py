@@ -1,7 +1,8 @@
 """The pages of operators, block by block as they stand there, as root of a machine on which only wattle was installed.
 
-The machine is this one without its /etc, /usr/local, /run and /var/lib: copies and empty folders in their places. systemd's programs
-work on files there (SYSTEMD_OFFLINE), so units are enabled, not started. Other hosts and Slurm's list of nodes are scripts."""
+The machine is this one without its /etc, /usr/local, /run and /var/lib: copies and empty folders in their places.
+systemd's programs work on files there (SYSTEMD_OFFLINE), so units are enabled, not started. Other hosts and Slurm's
+list of nodes are scripts."""
 import os
 import shutil
 import stat
@@ -54,7 +55,8 @@ class Machine:
         places = [word for here, there in (("etc", "/etc"), ("run", "/run"), ("var", "/var"))
                   for word in ("--bind", self.top / here, there)]
         return self.workdir.finish(self.workdir.start(
-            "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--tmpfs", "/root", "--ro-bind", TESTS, TESTS, *places, "--bind", self.local, "/usr/local",
+            "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--tmpfs", "/root", "--ro-bind", TESTS, TESTS,
+                                                      *places, "--bind", self.local, "/usr/local",
             "--bind", self.top, self.top, "--proc", "/proc",
             "--dev", "/dev", "--unshare-pid", "--die-with-parent", "--clearenv", "--setenv", "SYSTEMD_OFFLINE", "1",
             "--setenv", "WATTLE_SYSFS", TESTS / "machines/xeon-2s/sys", "--setenv", "ASAN_OPTIONS", "detect_leaks=0",
@@ -83,14 +85,15 @@ class Machine:
 
 @test
 def pages(workdir):
-    """docs/prometheus.md, slurm.md and helper.md, followed literally: all folders and files are where the pages say, units are enabled and
-    valid, the policies are valid, promtool accepts the configuration"""
+    """docs/prometheus.md, slurm.md and helper.md, followed literally: all folders and files are where the pages say,
+    units are enabled and valid, the policies are valid, promtool accepts the configuration"""
     local = installed(workdir)
 
     machine = Machine(workdir, "prometheus", local)
     assert machine.follow("prometheus.md") == 0
     assert machine.mode("etc/wattle/token") == 0o600 and machine.mode("etc/prometheus/wattle.token") == 0o600
-    assert (machine.top / "etc/wattle/token").read_bytes() == (machine.top / "etc/prometheus/wattle.token").read_bytes() != b""
+    assert (machine.top / "etc/wattle/token").read_bytes() == (machine.top
+                                                               / "etc/prometheus/wattle.token").read_bytes() != b""
     assert (machine.top / "etc/prometheus/wattle.token").stat().st_uid == 61002
     assert (machine.top / "etc/prometheus/wattle-targets.yml").read_text().count("a1:9095") == 1
     assert "wattle:" in (machine.top / "etc/group").read_text() and (machine.top / "var/lib/wattle").is_dir()

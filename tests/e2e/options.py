@@ -117,8 +117,10 @@ def format_by_suffix(workdir):
     """-o FILE of report, compare and blocks: the suffix selects the format; --format takes precedence"""
     workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
     workdir.wattle("run", "-q", "-o", "other.sqlite", "--", "true")
-    for command, files in (("report", ("run.sqlite",)), ("compare", ("run.sqlite", "other.sqlite")), ("blocks", ("run.sqlite",))):
-        rows = [("a.json", (), "{"), ("A.JSON", (), "{"), ("a.txt", (), "\n" if command == "compare" else " "), ("a.json.txt", (), ""),
+    for command, files in (("report", ("run.sqlite",)), ("compare", ("run.sqlite", "other.sqlite")),
+                           ("blocks", ("run.sqlite",))):
+        rows = [("a.json", (), "{"), ("A.JSON", (), "{"), ("a.txt", (), "\n" if command == "compare" else " "),
+                ("a.json.txt", (), ""),
                 ("b.json", ("--format", "text"), "\n" if command == "compare" else " ")]
         if command != "blocks":
             rows += [("a.html", (), "<!"), ("a.htm", (), "<!"), ("b.html", ("--format", "json"), "{")]
@@ -277,7 +279,8 @@ def config(workdir):
 def wrong_configs(workdir):
     """config that is not JSON, not an object, or has an unknown name or an invalid value: named with its file"""
     for text, named in (("{", "c.json"), ("[]", "c.json"), ('{"intervall": "1s"}', "intervall"),
-                        ('{"interval": 7}', "interval"), ('{"quiet": "yes"}', "quiet"), ('{"interval": "x"}', "interval")):
+                        ('{"interval": 7}', "interval"), ('{"quiet": "yes"}', "quiet"),
+                        ('{"interval": "x"}', "interval")):
         (workdir.folder / "c.json").write_text(text)
         done = workdir.wattle("run", "--config", "c.json", "--", "touch", "started")
         assert done.returncode == 125 and named in done.stderr, (text, done)

@@ -16,8 +16,8 @@ NONSENSE = re.compile(r"\bNaN\b|\bundefined\b|\bnull\b|\bInfinity\b|\binf\b|\bna
 
 @functools.cache
 def _made(kind):
-    """Equal plans make equal files, so one page of a kind is enough for all tests of a program: eight GPUs take 2 s with
-    sanitizers."""
+    """Equal plans make equal files, so one page of a kind is enough for all tests of a program: eight GPUs take 2 s
+    with sanitizers."""
     kept = tempfile.TemporaryDirectory(prefix="wattle-pages-")
     workdir = harness.WorkDir(pathlib.Path(kept.name))
     expected_values = synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", kind)
@@ -28,8 +28,8 @@ def _made(kind):
 
 
 def make_page(workdir, kind):
-    """A synthetic run and its page, KIND.sqlite and KIND.html in the test's folder; (path of the page, true values of the
-    run)."""
+    """A synthetic run and its page, KIND.sqlite and KIND.html in the test's folder; (path of the page, true values of
+    the run)."""
     kept, expected_values = _made(kind)
     shutil.copytree(kept.name, workdir.folder, dirs_exist_ok=True)
     return workdir.folder / f"{kind}.html", expected_values

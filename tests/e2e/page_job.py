@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The page of a job in a real browser: figures against the JSON report, areas against energies, names, widths, colours, paper."""
+"""The page of a job in a real browser: figures against the JSON report, areas against energies, names, widths, colours,
+paper."""
 import dataclasses
 import json
 
@@ -8,7 +9,8 @@ import synthetic_jobs
 from harness import WATTLE, main, near, test
 from page_fixture import contrasts, has_text_for_pictures, is_quiet
 
-KINDS = ["plain", "restart", "unmeasured", "virtual_nodes", "no_gpu", "no_energy", "no_id", "one_rank", "two_steps", "nested",
+KINDS = ["plain", "restart", "unmeasured", "virtual_nodes", "no_gpu", "no_energy", "no_id", "one_rank",
+         "two_steps", "nested",
          "missing", "wide"]
 
 
@@ -53,13 +55,15 @@ def all_is_drawn(workdir):
 
 @test
 def areas_are_energies(workdir):
-    """the area of each node's power is its energy, and the total area is the job's: also over a restart and a takeover"""
+    """the area of each node's power is its energy, and the total area is the job's: also over a restart and a
+    takeover"""
     for kind in ("imbalanced", "restart", "takeover"):
         path, report, _ = make_page(workdir, kind)
         charts = charts_of(browser.open(path))
         axis, (power,) = charts["axis"], charts["charts"]
         lengths = [to - start for start, to in zip(axis["from_s"], axis["to_s"])]
-        area = {one["label"]: sum(w * s for w, s in zip(one["mean"], lengths) if w is not None) for one in power["series"]}
+        area = {one["label"]: sum(w * s for w, s in zip(one["mean"], lengths) if w is not None)
+                for one in power["series"]}
         nodes = {row["node"]: row["energy_j"] for row in report["nodes"]}
         assert set(area) == {*nodes, "all nodes"}, area
         for name, energy_j in nodes.items():
@@ -150,7 +154,8 @@ def every_kind(workdir):
             page = browser.page().size(width).colours(scheme).open(path)
             is_quiet(page, f"{kind} at {width}")
             contrast, words = contrasts(page)
-            assert contrast >= 4.5 or len(words) < 4 and contrast >= 3, f"{kind}, {scheme}: {contrast:.2f} for {words!r}"
+            assert (contrast >= 4.5 or len(words) < 4
+                    and contrast >= 3), f"{kind}, {scheme}: {contrast:.2f} for {words!r}"
 
 
 @test
@@ -173,7 +178,8 @@ def without_script(workdir):
     without = browser.page().scripts(False).open(path, wait=False)
     assert without.texts(".figure") == figures and figures
     assert without.shown(".still svg") == 2 and without.shown(".live") == 0 and without.shown("button") == 0
-    assert without.shown(".heat") == 1 and without.shown(".strip") > 6 and "longer than the mean" in without.text(".balance")
+    assert (without.shown(".heat") == 1 and without.shown(".strip") > 6
+            and "longer than the mean" in without.text(".balance"))
     has_text_for_pictures(without)
 
 

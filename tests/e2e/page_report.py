@@ -334,7 +334,8 @@ def small_screen(workdir):
         const name = box.querySelector("tbody th").getBoundingClientRect();
         return [box.scrollLeft, name.left - box.getBoundingClientRect().left]""")
     assert seen[0] > 100 and abs(seen[1]) <= 1, seen
-    rows = page.js("return Array.from(document.querySelectorAll('.flame rect'), (e) => e.getBoundingClientRect().height)")
+    rows = page.js("return Array.from(document.querySelectorAll('.flame rect'), (e) => "
+                   "e.getBoundingClientRect().height)")
     assert rows and min(rows) >= 14, rows
     holes = page.js("""return Array.from(document.querySelectorAll(".chart-head"), (head) => {
         const box = head.getBoundingClientRect(), last = head.querySelector(".legend .key:last-child");

@@ -50,7 +50,8 @@ def all_is_drawn(workdir):
                       "Memory", "Temperature"], titles
     server.wait_for_samples(15)
     is_quiet(page, server.url)
-    colours = page.js("return Array.from(document.querySelectorAll('#chart-power .swatch'), (swatch) => getComputedStyle(swatch).backgroundColor)")
+    colours = page.js("return Array.from(document.querySelectorAll('#chart-power .swatch'), (swatch) => "
+                      "getComputedStyle(swatch).backgroundColor)")
     assert len(set(colours)) == len(colours) == 12, colours
     widths = page.js("return Array.from(document.querySelectorAll('.live-chart'), (chart) =>"
                      "[chart.clientWidth, chart.querySelector('canvas').clientWidth])")

@@ -1,4 +1,5 @@
-"""A small reader of Perfetto traces, written from the format's description, so that wattle is not tested against itself.
+"""A small reader of Perfetto traces, written from the format's description, so that wattle is not tested against
+itself.
 
 Stricter than Perfetto: an end without a begin, an event on a track without a description, an undefined name and
 invalid UTF-8 are errors here.
@@ -154,8 +155,8 @@ class Trace:
         assert track.is_counter == (kind == 4), "counters have values, and only they"
         if kind == 4:
             value, before = one(found, 44), track.values[-1] if track.values else (-1, math.nan)
-            # A reading at the very end shares its time with "unknown from here on", and that with the first reading of a segment
-            # that begins where the previous one ends.
+            # A reading at the very end shares its time with "unknown from here on", and that with the first reading of
+            # a segment that begins where the previous one ends.
             in_order = t_ns > before[0] or (t_ns == before[0] and math.isnan(value) != math.isnan(before[1]))
             assert in_order, f"two values of {track.name} at {t_ns}"
             track.values.append((t_ns, value))

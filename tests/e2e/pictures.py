@@ -28,13 +28,15 @@ def every_kind(workdir):
         assert root.tag == SVG + "svg" and root.find(SVG + "title").text, name
         assert len(root.find(SVG + "desc").text) > 20, name
         for element in root.iter():
-            assert "style" not in element.attrib and not any("href" in key for key in element.attrib), (name, element.tag)
+            assert ("style" not in element.attrib
+                    and not any("href" in key for key in element.attrib)), (name, element.tag)
     assert "highest" in found["power"].find(SVG + "desc").text
 
 
 @test
 def all_runs(workdir):
-    """runs without energy, of 50 ms, killed, in segments, with gaps and hostile names: available pictures as valid XML"""
+    """runs without energy, of 50 ms, killed, in segments, with gaps and hostile names: available pictures as valid
+    XML"""
     for kind in ("no_energy", "short", "killed", "segments", "holes", "hostile", "eight_gpus"):
         found = pictures(workdir, kind)
         assert ("power" in found) == (kind != "no_energy"), (kind, set(found))
@@ -65,7 +67,8 @@ def colours(workdir):
         heights = sorted({place[2] for place in places})
         row = min(b - a for a, b in zip(heights, heights[1:]))
         touching = [(one, other) for one in places for other in places
-                    if abs(abs(one[2] - other[2]) - row) < 0.1 and one[0] >= other[0] - 0.1 and one[1] <= other[1] + 0.1]
+                    if abs(abs(one[2] - other[2]) - row) < 0.1 and one[0] >= other[0] - 0.1
+                    and one[1] <= other[1] + 0.1]
         assert touching and all(one[3] != other[3] for one, other in touching), kind
 
 
@@ -80,7 +83,8 @@ def throttling(workdir):
     panel = [bar for bar in found["power"].iter(SVG + "rect") if colour(bar) == "c-panel"]
     assert strip and len(panel) == 1, (strip, panel)
     top, bottom = float(panel[0].get("y")), float(panel[0].get("y")) + float(panel[0].get("height"))
-    assert all(top - 0.1 <= float(bar.get("y")) and float(bar.get("y")) + float(bar.get("height")) <= bottom + 0.1 for bar in strip)
+    assert all(top - 0.1 <= float(bar.get("y")) and float(bar.get("y")) + float(bar.get("height")) <= bottom + 0.1
+               for bar in strip)
     assert any("clocks throttled" in "".join(text.itertext()) for text in found["power"].iter(SVG + "text"))
     assert not any(colour(bar) == "c-throttle" for bar in found["temperature"].iter(SVG + "rect"))
 

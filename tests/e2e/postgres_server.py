@@ -101,7 +101,8 @@ class Server:
         if os.geteuid() == 0:
             for path in (self.folder, self.data):
                 shutil.chown(path, "postgres", "postgres")
-        done = subprocess.run(self._as_postgres("cp", "-a", "--reflink=auto", f"{self._made_cluster()}/.", self.data), capture_output=True)
+        done = subprocess.run(self._as_postgres("cp", "-a", "--reflink=auto", f"{self._made_cluster()}/.", self.data),
+                              capture_output=True)
         if done.returncode != 0:
             raise AssertionError("cp: " + done.stderr.decode("utf-8", "replace"))
         lines = [f"local all {SUPERUSER} trust", f"local all all {auth}", f"{host} all all 127.0.0.1/32 {auth}"]
@@ -114,7 +115,8 @@ class Server:
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
             if os.geteuid() == 0:
                 shutil.chown(folder, "postgres", "postgres")
-            initdb = self._as_postgres(self.programs / "initdb", "-D", folder, "-A", "trust", "-U", SUPERUSER, "--no-sync", "-E", "UTF8",
+            initdb = self._as_postgres(self.programs / "initdb", "-D", folder, "-A", "trust", "-U",
+                                       SUPERUSER, "--no-sync", "-E", "UTF8",
                                        "--locale=C", f"--wal-segsize={self.wal_segment_mb}")
             done = subprocess.run(initdb, env={"PATH": "/usr/bin:/bin", "LANG": "C"}, capture_output=True)
             if done.returncode != 0:
@@ -127,7 +129,8 @@ class Server:
             self.stop()
         self._forget_shared_memory()
         if self.mounted:
-            wait_until(lambda: subprocess.run(["umount", str(self.data)], capture_output=True).returncode == 0, "umount")
+            wait_until(lambda: subprocess.run(["umount", str(self.data)], capture_output=True).returncode
+                       == 0, "umount")
             self.mounted = False
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -144,7 +147,8 @@ class Server:
     def start(self, wait=True):
         arguments = [word for key, value in self.settings.items() for word in ("-c", f"{key}={value}")]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self._as_postgres(self.programs / "postgres", "-D", self.data, *arguments), stdout=log,
+            self.process = subprocess.Popen(self._as_postgres(self.programs / "postgres", "-D",
+                                                              self.data, *arguments), stdout=log,
                                             stderr=log, stdin=subprocess.DEVNULL, cwd="/",
                                             env={"PATH": "/usr/bin:/bin", "LANG": "C"})
         if wait:

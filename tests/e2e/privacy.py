@@ -27,8 +27,10 @@ def has_secret(path):
 
 @test
 def files_of_their_owner(workdir):
-    """run file, its side files and tracking files: accessible to their owner only, whatever the umask; --mode changes it"""
-    for number, (umask, options, wanted) in enumerate(((0o000, (), 0o600), (0o077, (), 0o600), (0o077, ("--mode", "640"), 0o640),
+    """run file, its side files and tracking files: accessible to their owner only, whatever the umask; --mode changes
+    it"""
+    for number, (umask, options, wanted) in enumerate(((0o000, (), 0o600), (0o077, (), 0o600),
+                                                       (0o077, ("--mode", "640"), 0o640),
                                                        (0o077, ("--mode=0644",), 0o644))):
         begun = workdir.folder / f"began{number}"
         process = workdir.start("run", "-q", "-o", f"{number}.sqlite", "--tracking-file", f"t{number}.csv", *options,
@@ -165,10 +167,12 @@ def arguments_of_others(workdir):
     token.write_text("kq3vVUmbXhfdF0eX8aCXTVYgW6w4c1yQ\n")
     token.chmod(0o600)
     asks = {"Authorization": f"Bearer {token.read_text().strip()}"}
-    for options, headers, own_shown, other_shown in (((), {}, False, False), (("--token-file", token), asks, True, True),
+    for options, headers, own_shown, other_shown in (((), {}, False, False),
+                                                     (("--token-file", token), asks, True, True),
                                                      (("--hide-command",), {}, False, False),
                                                      (("--token-file", token, "--hide-command"), asks, False, False),
-                                                     (("--token-file", token, "--textfile", "x.prom"), asks, False, False)):
+                                                     (("--token-file", token, "--textfile", "x.prom"),
+                                                      asks, False, False)):
         server = Server(workdir, "--interval", "100ms", "--processes", "100", *options)
         # The first sample may be between fork and exec: the command lines are known from the second one on.
         wait_until(lambda: all(("argument" in (command_of(server, process.pid, headers) or "none")) == shown
@@ -180,7 +184,8 @@ def arguments_of_others(workdir):
             assert command_of(server, other.pid, headers) in (None, "sh")
         stop(server.process, signal.SIGTERM)
         for state in (workdir.folder / "state").iterdir():
-            assert SECRET not in state.read_text() and (other_shown or "other-argument" not in state.read_text()), options
+            assert (SECRET not in state.read_text()
+                    and (other_shown or "other-argument" not in state.read_text())), options
     process, path = textfile(workdir, "--processes", "100")
     wait_until(lambda: 'command="sh"' in path.read_text(), "the process")
     assert not any(word in path.read_text() for word in ("own-argument", "other-argument", SECRET))
@@ -204,14 +209,16 @@ def arguments_of_its_user(workdir):
 
 @test
 def state_of_an_earlier_version(workdir):
-    """state file with commands from an earlier version or a server with a token: shown by the rules of the current server"""
+    """state file with commands from an earlier version or a server with a token: shown by the rules of the current
+    server"""
     own = "/bin/prog1 one --token ***" if os.geteuid() != 0 else "prog1"
     server = Server(workdir, "--interval", "100ms", "--processes", "5")
     server.wait_for_samples(2)
     stop(server.process, signal.SIGTERM)
     (path,) = (workdir.folder / "state").glob("serve-*.json")
     kept = json.loads(path.read_text())
-    kept["processes"] = [{"pid": 2 ** 22 - n, "start_ticks": 1, "command": f"/bin/prog{n} one --token {SECRET}", "told": True,
+    kept["processes"] = [{"pid": 2 ** 22 - n, "start_ticks": 1, "command": f"/bin/prog{n} one --token {SECRET}",
+                          "told": True,
                           "ended": True, "target": False, "energy_j": 5.0, "cpu_ns": 10 ** 9, **uid}
                          for n, uid in enumerate(({}, {"uid": os.geteuid()}, {"uid": 12345}))]
     path.write_text(json.dumps(kept))

@@ -19,7 +19,8 @@ ROUNDED_S = 0.01  # elapsed times have three digits
 SPANNER, SIMULATOR = BUILD / "tests/fakes/spanner", BUILD / "tests/fakes/powercap_sim"
 LINE = re.compile(r"wattle: (?P<elapsed>[^,]+), (?P<energy>[^,]+), (?P<power>[^,]+?)(, step (?P<steps>\d+)(/(?P<all>\d+))?)?"
                   r"(, to go (?P<time>[^(]+?)( \((?P<times>[^)]+)\))?( and (?P<more>[^(]+?)( \((?P<energies>[^)]+)\))?)?)?")
-UNITS = {"W": 1, "ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "µJ": 1e-6, "mJ": 1e-3, "J": 1, "kJ": 1e3}
+UNITS = {"W": 1, "ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "µJ": 1e-6, "mJ": 1e-3,
+         "J": 1, "kJ": 1e3}
 # Sub-tracking rows of steps of so many seconds, as gpu_tracker writes them.
 FILE_STEPS = """
 import sys, time
@@ -62,8 +63,9 @@ def known_updates(workdir, start_ns):
 
 
 def check_powers(workdir, truth, lines, zone):
-    """The power of a line is the mean since the line before it, known once the update period was seen before that line. Each end is
-    known to half of the time between two readings, and so is the power with which the curve continues after the last update."""
+    """The power of a line is the mean since the line before it, known once the update period was seen before that line.
+    Each end is known to half of the time between two readings, and so is the power with which the curve continues after
+    the last update."""
     (start_ns,), = workdir.rows("SELECT start_ns FROM segment")
     times_ns, updates_ns = workdir.reading_times_ns(), known_updates(workdir, start_ns)
     true_w = expected_values.max_w(truth, zone)  # constant

@@ -41,7 +41,8 @@ class Prometheus:
             shutil.copy(SHIPPED / name, workdir.folder)
         (workdir.folder / "targets.yml").write_text(json.dumps([{"targets": targets, "labels": {"cluster": "here"}}]))
         config = (SHIPPED / "prometheus.yml").read_text()
-        for old, new in (("scrape_interval: 15s", f"scrape_interval: {every}"), ("evaluation_interval: 1m", "evaluation_interval: 1s"),
+        for old, new in (("scrape_interval: 15s", f"scrape_interval: {every}"),
+                         ("evaluation_interval: 1m", "evaluation_interval: 1s"),
                          ("wattle-targets.yml", "targets.yml")):
             assert old in config
             config = config.replace(old, new)
@@ -84,11 +85,12 @@ def expressions():
 
 @test
 def the_real_one(workdir):
-    """Prometheus with the shipped configuration: after a kill -9 the increase equals the hardware's energy; every dashboard
-    query has a result"""
+    """Prometheus with the shipped configuration: after a kill -9 the increase equals the hardware's energy; every
+    dashboard query has a result"""
     environment, top = powercap(workdir, *ZONES)
     raw = top / "class/powercap/intel-rapl:0/energy_uj"
-    environment.update(gpus(workdir, "gpu\nname A\npower_mw constant 100000\nutilization_percent 50 10\ntemperature_c 55\n"
+    environment.update(gpus(workdir,
+                            "gpu\nname A\npower_mw constant 100000\nutilization_percent 50 10\ntemperature_c 55\n"
                                   "memory_total_bytes 8000000000\nmemory_used_bytes 1000\nthrottle_bits 4\n"
                                   "gpu\nname B\npower_mw constant 30000\nutilization_percent 0 0\n"))
     job(workdir, 5)
@@ -110,7 +112,8 @@ def the_real_one(workdir):
     assert prometheus.value(f"resets({domain}[1m])") == 0
     near(last_j - begin_j, raw_j - begin_raw_j, absolute=40 * 2)
     rules = prometheus.ask("/api/v1/rules")["data"]["groups"]
-    assert len(rules) == 6 and all(rule["health"] in ("ok", "unknown") for group in rules for rule in group["rules"]), rules
+    assert (len(rules) == 6
+            and all(rule["health"] in ("ok", "unknown") for group in rules for rule in group["rules"])), rules
     wait_until(lambda: prometheus.value('job:wattle_power_watts:rate5m{jobid="5"}'), "the recording rules", 20)
     empty = []
     for expression in expressions():
@@ -142,7 +145,8 @@ def shipped_units(workdir):
         raise Skip("systemd-analyze is not installed")
     programs = {"wattle": WATTLE, "wattled": BUILD / "src/helper/wattled"}
     for made in (BUILD / "packaging").glob("*.service"):
-        text = re.sub(r"^ExecStart=\S*/(wattled?) ", lambda found: f"ExecStart={programs[found[1]]} ", made.read_text(), flags=re.M)
+        text = re.sub(r"^ExecStart=\S*/(wattled?) ", lambda found: f"ExecStart={programs[found[1]]} ",
+                      made.read_text(), flags=re.M)
         (workdir.folder / made.name).write_text(text)
     shutil.copy(SHIPPED.parent / "systemd/wattled.socket", workdir.folder)
     units = sorted(workdir.folder.glob("wattle*"))
@@ -177,7 +181,8 @@ def a_real_slurm(workdir):
             return samples(text)
 
         for node in slurm.names:
-            wait_until(lambda: total(told(node), "wattle_job_energy_joules_total", jobid=number) > 0, f"the job on {node}")
+            wait_until(lambda: total(told(node), "wattle_job_energy_joules_total", jobid=number) > 0,
+                       f"the job on {node}")
             found = told(node)
             assert names_of(found, "wattle_job_energy_joules_total", "jobid") == {number, "none", "other"}, found
             assert 0 < total(found, "wattle_job_energy_joules_total", jobid=number) < \

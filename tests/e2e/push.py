@@ -1,4 +1,5 @@
-"""wattle push: each row of a run file is in PostgreSQL exactly once, however often it is sent and wherever it was interrupted."""
+"""wattle push: each row of a run file is in PostgreSQL exactly once, however often it is sent and wherever it was
+interrupted."""
 import contextlib
 import dataclasses
 import json
@@ -62,7 +63,8 @@ def recording_and_blocks(workdir):
         near(error, said["energy"]["error_j"], 1e-9)
         near(duration, said["run"]["duration_s"], 1e-9)
         assert (provenance, complete) == (said["energy"]["provenance"], True), (provenance, complete)
-        near(started.timestamp(), server.value("SELECT extract(epoch FROM min(time))::float8 FROM sample"), absolute=0.5)
+        near(started.timestamp(), server.value("SELECT extract(epoch FROM min(time))::float8 FROM sample"),
+             absolute=0.5)
         blocks = {row[0]: row[1:] for row in server.rows("SELECT name, calls, time_total_s, energy_j FROM block")}
         assert blocks and set(blocks) == {block["name"] for block in said["blocks"]}, blocks
         for block in said["blocks"]:
@@ -74,8 +76,8 @@ def recording_and_blocks(workdir):
 
 @test
 def levels(workdir):
-    """level 0 is the first sample of each minute, 1 of each second, for each device; rows where counting begins or ends have
-    level 0"""
+    """level 0 is the first sample of each minute, 1 of each second, for each device; rows where counting begins or ends
+    have level 0"""
     with fresh() as server:
         made(workdir, "segments")
         push(workdir, server)
@@ -122,7 +124,7 @@ def wrong_clock(workdir):
 
 @test
 def server_killed(workdir):
-    """-9 of the server repeatedly during a push: it waits, and no row is lost or doubled"""
+    """kill -9 of the server repeatedly during a push: it waits, and no row is lost or doubled"""
     with fresh() as server:
         made(workdir, LONG)
         pushing = workdir.start("push", "--wait", "60s", "run.sqlite", server.url())
@@ -141,7 +143,7 @@ def server_killed(workdir):
 
 @test
 def push_killed(workdir):
-    """-9 of the push: the next one continues at the server's last row"""
+    """kill -9 of the push: the next one continues at the server's last row"""
     with fresh() as server:
         made(workdir, LONG)
         for _ in range(3):
@@ -273,7 +275,8 @@ def other_versions(workdir):
     """server with one column or table more or fewer: the common ones are sent"""
     with fresh() as server:
         push(workdir, server, made(workdir, "short", "other.sqlite"))
-        server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another text; "
+        server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another "
+                   "text; "
                    "INSERT INTO sent (run_id, table_name, mark, n) SELECT run_id, 'of_the_future', 1, 1 FROM recording")
         assert "is already complete" in push(workdir, server, "other.sqlite").stdout
         made(workdir, "training")
@@ -283,7 +286,8 @@ def other_versions(workdir):
         file.unlink()
         made(workdir, "training")
         with sqlite3.connect(file) as old:
-            old.execute("ALTER TABLE sample DROP COLUMN main_pss_bytes" if "main_pss_bytes" in columns_of(server, "sample")
+            old.execute("ALTER TABLE sample DROP COLUMN main_pss_bytes"
+                        if "main_pss_bytes" in columns_of(server, "sample")
                         else "ALTER TABLE event DROP COLUMN slept_ns")
             old.execute("UPDATE run SET value = '11111111-2222-4333-8444-555555555555' WHERE key = 'id'")
         old.close()

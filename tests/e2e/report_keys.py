@@ -123,7 +123,8 @@ def text_report(workdir):
 
 @test
 def summary_after_a_run(workdir):
-    """at most 20 lines of 80 columns, the last one with the command that shows more; paths are quoted, and cut if they are long"""
+    """at most 20 lines of 80 columns, the last one with the command that shows more; paths are quoted, and cut if they
+    are long"""
     folder = workdir.folder / ("a folder with a long name " * 4).strip()
     folder.mkdir()
     for name in ("my run.sqlite", folder / "run.sqlite"):

@@ -45,7 +45,8 @@ def rss_of_a_known_allocation(workdir):
 @test
 def a_peak_between_two_samples(workdir):
     """peak shorter than the interval: in main_peak_rss_bytes (VmHWM)"""
-    script = "import mmap; m = mmap.mmap(-1, 150_000_000); m.write(b'x' * 0); [m.__setitem__(i, 1) for i in range(0, 150_000_000, 4096)]; m.close()"
+    script = ("import mmap; m = mmap.mmap(-1, 150_000_000); m.write(b'x' * 0); [m.__setitem__(i, 1) for i in range(0, "
+              "150_000_000, 4096)]; m.close()")
     report, _ = workdir.report("-i", "30s", "--", sys.executable, "-c", script)
     assert report["memory"]["main_peak_rss_bytes"] > 150 * MB, report["memory"]
 
@@ -130,7 +131,8 @@ def counters_never_fall(workdir):
     """CPU counters of the samples: never decrease, also while children start and end"""
     workdir.burn("children", "200", "5", options=["-i", "10ms"])
     for column in ("main_cpu_ns", "descendants_cpu_ns", "system_cpu_busy_ns", "self_cpu_ns"):
-        values = [row[0] for row in workdir.rows(f"select {column} from sample where {column} is not null order by t_ns")]
+        values = [row[0] for row in workdir.rows(
+            f"select {column} from sample where {column} is not null order by t_ns")]
         assert values == sorted(values), column
 
 

@@ -1,5 +1,5 @@
-"""Run files made or changed by others, and files left beside them: nothing in them runs, every read ends, and no other user's
-file is written."""
+"""Run files made or changed by others, and files left beside them: nothing in them runs, every read ends, and no other
+user's file is written."""
 import json
 import os
 import shutil
@@ -12,7 +12,8 @@ from harness import BUILD, NOBODY, Skip, cpu_s, main, test, wait_until
 
 SPANNER = BUILD / "tests/fakes/spanner"
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-READERS = [("report", "bad.sqlite"), ("blocks", "bad.sqlite"), ("export", "bad.sqlite", "--format", "jsonl", "-o", "out"),
+READERS = [("report", "bad.sqlite"), ("blocks", "bad.sqlite"),
+           ("export", "bad.sqlite", "--format", "jsonl", "-o", "out"),
            ("push", "bad.sqlite", "postgresql://nobody@127.0.0.1:1/none")]
 
 
@@ -54,7 +55,8 @@ def endless_views(workdir):
         def change(connection):
             names = columns(connection, table)
             connection.execute(f"ALTER TABLE {table} RENAME TO old")
-            connection.execute(f"CREATE VIEW {table} AS {ENDLESS} SELECT {', '.join('i AS ' + name for name in names)} FROM n")
+            connection.execute(f"CREATE VIEW {table} AS {ENDLESS} SELECT "
+                               f"{', '.join('i AS ' + name for name in names)} FROM n")
         changed(workdir, change)
         for reader in READERS[:3] if table != "segment" else READERS:
             refused(workdir, reader, ["bad.sqlite", table, "view"])
@@ -103,7 +105,8 @@ def computed_tables_however_written(workdir):
         def compute(connection):
             names = columns(connection, "sample")[1:]
             connection.execute("DROP TABLE sample")
-            connection.execute(f"CREATE TABLE sample (t_ns INTEGER PRIMARY KEY, {' INTEGER, '.join(names)} INTEGER, {column})")
+            connection.execute(f"CREATE TABLE sample (t_ns INTEGER PRIMARY KEY, {' INTEGER, '.join(names)} INTEGER, "
+                               f"{column})")
         changed(workdir, compute)
         if append:
             done = workdir.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "touch", "started")
@@ -113,8 +116,8 @@ def computed_tables_however_written(workdir):
 
 
 def append_pages(path, table, depth):
-    """The table's tree gets `depth` levels of pages, each of which has all its children at the one page below: each page is
-    valid, and reading all rows would practically never end."""
+    """The table's tree gets `depth` levels of pages, each of which has all its children at the one page below: each
+    page is valid, and reading all rows would practically never end."""
     connection = sqlite3.connect(path)
     root, = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
     size, = connection.execute("PRAGMA page_size").fetchone()
@@ -195,8 +198,10 @@ SLOW = "length(hex(zeroblob(1000000)))"
 def computed_on_insert(workdir):
     """index or default value that computes something at each insert: refused by --append, before the command starts"""
     good_file(workdir)
-    for change, word in ((lambda file: file.execute("CREATE INDEX slow ON sample(length(hex(zeroblob(t_ns % 1000000))))"), "index"),
-                         (lambda file: file.execute("CREATE INDEX part ON sample(t_ns) WHERE length(hex(t_ns)) > 0"), "index"),
+    for change, word in (
+            (lambda file: file.execute("CREATE INDEX slow ON sample(length(hex(zeroblob(t_ns % 1000000))))"), "index"),
+                         (lambda file: file.execute("CREATE INDEX part ON sample(t_ns) WHERE length(hex(t_ns)) > 0"),
+                          "index"),
                          (lambda file: made_again(file, "sample", f"more DEFAULT ({SLOW})"), "default")):
         changed(workdir, change)
         done = workdir.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "touch", "started")
@@ -233,7 +238,8 @@ def impossible_marks(workdir):
     """any stored spool position: reading and appending agree, and no sum overflows"""
     with_spool(workdir)
     everything = None
-    for mark in ("NULL", "-1", "-9223372036854775807", "-9223372036854775808", "9223372036854775807", "'all'", "4611686018427387903"):
+    for mark in ("NULL", "-1", "-9223372036854775807", "-9223372036854775808", "9223372036854775807",
+                 "'all'", "4611686018427387903"):
         for ending in ("", "-wal", "-spans"):
             if (workdir.folder / f"good.sqlite{ending}").exists():
                 shutil.copy(workdir.folder / f"good.sqlite{ending}", workdir.folder / f"bad.sqlite{ending}")
@@ -257,14 +263,17 @@ def far_numbers(workdir):
     """numbers at the limits of 64 bits: no sum overflows"""
     good_file(workdir)
     for number in ("9223372036854775807", "-9223372036854775808", "4611686018427387904"):
-        for table, column in (("segment", "start_ns"), ("segment", "shift_ns"), ("segment", "end_ns"), ("segment", "wall_start_ns"),
-                              ("device_sample", "energy_uj"), ("span", "begin_ns"), ("span", "end_ns"), ("process", "cpu_ns"),
+        for table, column in (("segment", "start_ns"), ("segment", "shift_ns"), ("segment", "end_ns"),
+                              ("segment", "wall_start_ns"),
+                              ("device_sample", "energy_uj"), ("span", "begin_ns"), ("span", "end_ns"),
+                              ("process", "cpu_ns"),
                               ("event", "t_ns"), ("user_metric", "t_ns")):
             changed(workdir, lambda connection: connection.execute(f"UPDATE {table} SET {column} = {number}"))
             done = workdir.wattle("report", "bad.sqlite")
             assert done.returncode in (0, 1), (table, column, number, done)
         changed(workdir, lambda connection: connection.execute(
-            f"UPDATE run SET value = '{number}' WHERE key IN ('anchor_mono_ns', 'anchor_wall_ns', 'boot_id', 'interval_ns')"))
+            f"UPDATE run SET value = '{number}' WHERE key IN ('anchor_mono_ns', 'anchor_wall_ns', 'boot_id', "
+            "'interval_ns')"))
         assert workdir.wattle("report", "bad.sqlite").returncode in (0, 1)
         assert workdir.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "true").returncode in (0, 125)
 
@@ -283,7 +292,8 @@ def planted_companions(workdir):
         planted = workdir.folder / f"new.sqlite{ending}"
         for plant in (lambda: planted.symlink_to(victim), lambda: os.link(victim, planted), lambda: os.mkfifo(planted)):
             plant()
-            for command in (("run", "-q", "--append", "-o", "new.sqlite", "--", "touch", "started"), ("report", "new.sqlite")):
+            for command in (("run", "-q", "--append", "-o", "new.sqlite", "--", "touch", "started"),
+                            ("report", "new.sqlite")):
                 done = workdir.wattle(*command)
                 assert done.returncode == (125 if command[0] == "run" else 1), (ending, done)
                 assert f"new.sqlite{ending}" in done.stderr and "remove it" in done.stderr, (ending, done)
@@ -297,7 +307,8 @@ def journals_that_name_a_file(workdir):
     good_file(workdir)
     # https://www.sqlite.org/tempfiles.html section 2.4, super-journal files
     (workdir.folder / "good.sqlite-journal").write_bytes(b"victim".ljust(512) + bytes.fromhex("d9d505f920a163d7"))
-    for command in (("run", "-q", "--append", "-o", "good.sqlite", "--", "touch", "started"), ("report", "good.sqlite")):
+    for command in (("run", "-q", "--append", "-o", "good.sqlite", "--", "touch", "started"),
+                    ("report", "good.sqlite")):
         done = workdir.wattle(*command)
         assert done.returncode == (125 if command[0] == "run" else 1), done
         assert "good.sqlite-journal refers to another file" in done.stderr and "remove it" in done.stderr, done
@@ -350,7 +361,8 @@ def rescued_into_a_folder_of_its_own(workdir):
     assert workdir.wattle("report", saved).returncode == 0
 
 
-# argv: a run file, and whether it gets the mark of a living recorder. Writes into the log, then truncates its index endlessly.
+# argv: a run file, and whether it gets the mark of a living recorder. Writes into the log, then truncates its index
+# endlessly.
 CUTTER = """
 import fcntl, os, sqlite3, struct, sys, time
 path, has_mark = sys.argv[1], sys.argv[2] == "True"
@@ -384,7 +396,8 @@ def index_that_is_cut(workdir):
         cutter = workdir.start("-c", CUTTER, path, has_mark, program="/usr/bin/python3", user=NOBODY, group=NOBODY)
         assert cutter.stdout.readline() == b"ready\n", cutter.stderr.read()
         for _ in range(5):
-            for command in (("report", path), ("blocks", path), ("export", path, "--format", "jsonl", "-o", "out", "--overwrite"), ("list", hostile)):
+            for command in (("report", path), ("blocks", path),
+                            ("export", path, "--format", "jsonl", "-o", "out", "--overwrite"), ("list", hostile)):
                 done = workdir.wattle(*command)
                 assert done.returncode == 0, (has_mark, command, done)
         assert '"seen"' in workdir.wattle("report", "--format", "json", path).stdout

@@ -23,7 +23,8 @@ def name_of(pid):
 
 def sender_of(recorder):
     """The uploader process beside the recorder; waits until it exists."""
-    return wait_until(lambda: [pid for pid in children_of(recorder.pid) if name_of(pid) == "wattle-sender" and is_alive(pid)],
+    return wait_until(lambda: [pid for pid in children_of(recorder.pid) if name_of(pid) == "wattle-sender"
+                               and is_alive(pid)],
                       "a sender")[0]
 
 
@@ -66,7 +67,8 @@ def store_and_file(workdir):
     """-o: the file is kept, and both have the same rows"""
     with fresh() as server:
         done, rows, _ = finished(workdir, server, started(workdir, server, SPANNER, "nested"))
-        assert rows["span"] == 3 and f"run.sqlite, and run {run_id(workdir.folder / 'run.sqlite')[:8]} at " in done.stderr, done.stderr
+        assert (rows["span"] == 3
+                and f"run.sqlite, and run {run_id(workdir.folder / 'run.sqlite')[:8]} at " in done.stderr), done.stderr
 
 
 @test
@@ -89,7 +91,7 @@ def goes_on_meanwhile(workdir):
 
 @test
 def server_killed(workdir):
-    """-9 of the server during the run, then a silent server for a while: nothing is lost, and all rows arrive"""
+    """kill -9 of the server during the run, then a silent server for a while: nothing is lost, and all rows arrive"""
     with fresh() as server:
         recording = started(workdir, server, "sleep", "8", options=["-i", "20ms", "--store-wait", "60s"])
         wait_until(lambda: rows_of(server) > 50, "rows")
@@ -104,7 +106,8 @@ def server_killed(workdir):
         assert done.stderr.count("the run continues") == 1, done.stderr
         assert rows["sample"] > 300, (rows, lost)
         print(f"# {rows['sample']} samples, {lost} lost")
-        assert lost <= rows["sample"] // 20, (lost, rows)  # of a busy machine; in three seconds of silence there were 150
+        # of a busy machine; in three seconds of silence there were 150
+        assert lost <= rows["sample"] // 20, (lost, rows)
 
 
 @test
@@ -126,8 +129,8 @@ def server_away(workdir):
 
 @test
 def sender_killed(workdir):
-    """-9 of the uploader, twice: restarted during the run, as a separate program without the recorder's resources, and no row
-    is doubled"""
+    """kill -9 of the uploader, twice: restarted during the run, as a separate program without the recorder's resources,
+    and no row is doubled"""
     with fresh() as server:
         recording = started(workdir, server, "sleep", "60", options=["-i", "20ms", "--store-wait", "60s"])
         senders = [sender_of(recording)]
@@ -145,7 +148,8 @@ def sender_killed(workdir):
 
 
 def own_alone(recording, sender, server):
-    """Its command line is neutral, it has no descriptor of the recorder's but the pipe, and is no child of the command."""
+    """Its command line is neutral, it has no descriptor of the recorder's but the pipe, and is no child of the
+    command."""
     folder = pathlib.Path(f"/proc/{sender}")
     assert (folder / "cmdline").read_bytes() == b"wattle\0--sender\0"
     assert str(server.folder).encode() not in (folder / "environ").read_bytes()
@@ -164,7 +168,7 @@ def own_alone(recording, sender, server):
 
 @test
 def recorder_killed(workdir):
-    """-9 of the recorder: the uploader sends the stored rows, and ends"""
+    """kill -9 of the recorder: the uploader sends the stored rows, and ends"""
     with fresh() as server:
         recording = started(workdir, server, "sleep", "30", options=["-i", "20ms"])
         sender = sender_of(recording)

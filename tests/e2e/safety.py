@@ -21,7 +21,8 @@ def in_own_mounts(workdir, script, *options):
 
 @test
 def killed_recorder(workdir):
-    """kill -9 of the recorder at many moments: the command continues, the file opens with all rows up to the last second"""
+    """kill -9 of the recorder at many moments: the command continues, the file opens with all rows up to the last
+    second"""
     for number, moment_s in enumerate((0.0, 0.03, 0.3, 0.9, 1.02, 1.5, 2.1)):
         name = f"{number}.sqlite"
         process = workdir.start("run", "-q", "-i", "5ms", "-o", name, "--", "sh", "-c",
@@ -219,8 +220,8 @@ def appended_under_a_readers_lock(workdir):
 
 @test
 def new_recording_holds_the_lock(workdir):
-    """recording that creates or replaces a file holds FILE-lock: a second one is refused, also before the file exists or while
-    a reader blocks the mark"""
+    """recording that creates or replaces a file holds FILE-lock: a second one is refused, also before the file exists
+    or while a reader blocks the mark"""
     lock = workdir.folder / "run.sqlite-lock"
     for option in ([], ["--overwrite"]):
         process = workdir.start("run", "-q", *option, "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1")
@@ -282,7 +283,8 @@ def short_files_only(workdir):
     """ulimit -f: a run file that cannot be created is reported; one that cannot grow does not affect the command"""
     def limited(blocks, script):
         return workdir.finish(workdir.start("-c",
-                                            f"ulimit -f {blocks}; exec '{WATTLE}' run -o run.sqlite -i 1ms -- sh -c '{script}'",
+                                            f"ulimit -f {blocks}; exec '{WATTLE}' run -o run.sqlite -i 1ms -- sh -c "
+                                            f"'{script}'",
                                             program="/bin/bash"))
     done = limited(40, "echo started")
     assert done.returncode == 125 and "run.sqlite" in done.stderr and not done.stdout, done
@@ -304,7 +306,8 @@ def a_command_that_ends_at_once(workdir):
 @test
 def closed_streams(workdir):
     """no stdin, stdout and stderr: the command's output does not end up in the run file"""
-    script = f"exec '{WATTLE}' run -q -o run.sqlite --tracking-file t.csv -- sh -c 'echo a; echo b >&2; exit 3' <&- >&- 2>&-"
+    script = (f"exec '{WATTLE}' run -q -o run.sqlite --tracking-file t.csv -- sh -c 'echo a; echo b >&2; exit 3' <&- "
+              ">&- 2>&-")
     assert workdir.finish(workdir.start("-c", script, program="/bin/sh")).returncode == 3
     assert workdir.rows("pragma integrity_check") == [("ok",)]
     assert (workdir.folder / "t.csv").read_text().startswith("ram_unit,")

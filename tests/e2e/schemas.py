@@ -20,10 +20,13 @@ try:
 except ImportError:
     jsonschema = None
 
-LINES = {f"jsonl-{kind}" for kind in ("run", "segment", "device", "sample", "device-sample", "process-sample", "process", "event",
+LINES = {f"jsonl-{kind}" for kind in ("run", "segment", "device", "sample", "device-sample", "process-sample",
+                                      "process", "event",
                                       "span", "user-metric")}
-DOCUMENTS = {"run": {"report"}, "attach": {"report"}, "report": {"report", "job", "charts"}, "blocks": {"blocks", "tracking"},
-             "compare": {"compare"}, "bench": {"bench"}, "export": LINES, "list": {"list"}, "model": {"model"}, "serve": {"now"},
+DOCUMENTS = {"run": {"report"}, "attach": {"report"}, "report": {"report", "job", "charts"},
+             "blocks": {"blocks", "tracking"},
+             "compare": {"compare"}, "bench": {"bench"}, "export": LINES, "list": {"list"}, "model": {"model"},
+             "serve": {"now"},
              "sensors": {"sensors", "idle-baseline"},  # idle-baseline: sensors_idle.py
              "cap list": {"cap-list"}, "cap get": {"cap-get"}, "cap tune": {"cap-tune", "cap-tune-list"},
              "store status": {"store-status"}}
@@ -175,7 +178,8 @@ def recorded_runs(workdir):
 
 @test
 def comparisons(workdir):
-    """comparisons of two and three runs, of saved blocks and of gpu_tracker's files, whose own blocks have a schema too"""
+    """comparisons of two and three runs, of saved blocks and of gpu_tracker's files, whose own blocks have a schema
+    too"""
     a, b, c = (made_run(workdir, kind) for kind in ("training", "slower", "no_energy"))
     document(workdir, "compare", "compare", f"a={a}", f"b={b}", "--format", "json")
     document(workdir, "compare", "compare", f"a={a}", f"b={b}", f"c={c}", "--stat", "max", "--format", "json")
@@ -279,7 +283,8 @@ def models(workdir):
     except ImportError as error:
         raise Skip("onnx for Python is not installed") from error
     weight = helper.make_tensor("w", TensorProto.FLOAT, [4, 3], [0.0] * 12)
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [2, 4]), ("y", [2, 3]))]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name,
+              shape in (("x", [2, 4]), ("y", [2, 3]))]
     graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", values[:1], values[1:], [weight])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     (workdir.folder / "m.onnx").write_bytes(model.SerializeToString())
@@ -292,7 +297,8 @@ def refusals(workdir):
     report = document(workdir, "report", "report", made_run(workdir, "training"), "--format", "json")
     for key in report:
         assert errors("report", {k: v for k, v in report.items() if k != key}), key
-    for path, value in ((("extra",), 1), (("energy", "extra"), 1), (("energy", "total_j"), "12"), (("run", "samples"), 1.5),
+    for path, value in ((("extra",), 1), (("energy", "extra"), 1), (("energy", "total_j"), "12"),
+                        (("run", "samples"), 1.5),
                         (("energy", "provenance"), "guessed"), (("schema",), "wattle-report/2"), (("schema",), None),
                         (("energy", "domains", 0, "kind"), "engine"), (("energy", "domains", 0, "in_total"), None),
                         (("blocks",), {}), (("blocks", 0, "energy", "method"), "guessed"), (("run",), None),

@@ -78,7 +78,8 @@ def root_only(workdir):
     who = {"program": wattle, "env": env, "user": NOBODY, "group": NOBODY}
     done = workdir.finish(workdir.start("sensors", "--json", **who))
     rows = [row for row in json.loads(done.stdout)["sensors"] if row["sensor"] == "powercap"]
-    assert done.returncode == 1 and [row["remedy"] for row in rows] == [f"sudo chmod a+r {file}" for file in files], rows
+    assert (done.returncode == 1
+            and [row["remedy"] for row in rows] == [f"sudo chmod a+r {file}" for file in files]), rows
     assert all("udev" in row["lasting_remedy"] for row in rows), rows
     text = workdir.finish(workdir.start("sensors", **who)).stdout
     assert f"    sudo chmod a+r {files[0]} {files[1]}\n" in text and text.count("/etc/udev/rules.d/") == 1, text
@@ -103,7 +104,8 @@ def periods(workdir):
     """update period of a counter: measured: every millisecond, and every 100 ms, which start-up does not wait for"""
     fast = row_of(doctor(workdir, simulate(workdir, "fast", "--zone", "package-0=40"))[0], "powercap", "package-0")
     assert 0.0005 < fast["update_period_s"] < 0.005 + 2 * end_simulator(workdir, "fast"), fast
-    slow = row_of(doctor(workdir, simulate(workdir, "slow", "--zone", "package-0=40", "--tick", "100000"))[0], "powercap",
+    slow = row_of(doctor(workdir, simulate(workdir, "slow", "--zone", "package-0=40", "--tick",
+                                           "100000"))[0], "powercap",
                   "package-0")
     late_s = 2 * end_simulator(workdir, "slow")
     near(slow["update_period_s"], 0.1, absolute=0.02 + late_s)

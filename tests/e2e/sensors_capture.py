@@ -76,7 +76,8 @@ def anonymous(workdir):
     top, _, done = capture(workdir, machine(workdir, "named", ["package-0"], cpuinfo, NAMED))
     text = "".join(path.read_text() for path in top.rglob("*") if path.is_file() and not path.is_symlink())
     names = "".join(str(path) for path in top.rglob("*"))
-    for secret in ("00:1a:2b", "89ab-cdef", "a1b2c3d4", "SN-4711", "SN-0815", "DP-1", "987654321987", "abcdef01", "Serial"):
+    for secret in ("00:1a:2b", "89ab-cdef", "a1b2c3d4", "SN-4711", "SN-0815", "DP-1", "987654321987",
+                   "abcdef01", "Serial"):
         assert secret not in text and secret not in names, secret
     assert f" {HOST} " not in text
     info = (top / "sys/class/hwmon/hwmon0/power1_oem_info").read_text()

@@ -145,7 +145,8 @@ def not_unless_known(workdir):
 
 @test
 def gpus_have_to_be_idle(workdir):
-    """GPU with a process or with load: refuses the calibration; an idle one is measured with its UUID, a suspended one is not"""
+    """GPU with a process or with load: refuses the calibration; an idle one is measured with its UUID, a suspended one
+    is not"""
     uuid = "GPU-12345678-1234-1234-1234-123456789abc"
     card = f"gpu\nuuid {uuid}\npower_mw constant 30000\nenergy_period_ms 20\n"
     with MovingStat(workdir) as proc:
@@ -195,7 +196,8 @@ def not_any_baseline(workdir):
     good = json.loads(path.read_text())
     state = {**sim, "WATTLE_STATE": str(path.parent)}
     old = {**good, "domains": [{**row, "date": "2020-01-02T03:04:05Z"} for row in good["domains"]]}
-    for text, says in ((json.dumps(old), "more than 90 days"), (json.dumps({**good, "host": "0" * 16}), "another machine"),
+    for text, says in ((json.dumps(old), "more than 90 days"),
+                       (json.dumps({**good, "host": "0" * 16}), "another machine"),
                        ("{", str(path)), ("[]", str(path)), (json.dumps({**good, "schema": "x"}), str(path))):
         path.write_text(text)
         _, done = workdir.report("--attribution", "active", "--", "true", env=state)

@@ -227,7 +227,8 @@ def strict_families(text):
 
 @test
 def metrics_formats(workdir):
-    """OpenMetrics on request, checked by the strict parser; otherwise the classic format, by promtool; gpu_tracker-style names"""
+    """OpenMetrics on request, checked by the strict parser; otherwise the classic format, by promtool;
+    gpu_tracker-style names"""
     environment, _ = powercap(workdir, *ZONES)
     server = Server(workdir, "--seed-names", "--processes", "5", env={**environment, **gpus(workdir, CARDS)})
     status, headers, body = server.ask("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})

@@ -1,5 +1,5 @@
-"""wattle serve under attack: each scrape is answered within a second. A second server without attackers shows how much a busy
-machine adds."""
+"""wattle serve under attack: each scrape is answered within a second. A second server without attackers shows how much
+a busy machine adds."""
 import http.client
 import socket
 import sys
@@ -91,8 +91,8 @@ for kind in ("never-reads", "silent", "many-requests"):
 
 @test
 def connection_idle_before_request(workdir):
-    """client on a busy machine that sends its request 0.2 s after connecting, beside 500 with half requests: answered within 1
-    s"""
+    """client on a busy machine that sends its request 0.2 s after connecting, beside 500 with half requests: answered
+    within 1 s"""
     server, left_alone = attacked(workdir, "half-request", "127.0.0.9", 500)
     longest, usual_s = (max(scrape(one, "127.0.0.1", held_up_s=0.2) for _ in range(10)) for one in (server, left_alone))
     assert longest < LIMIT_S + usual_s, (longest, usual_s)

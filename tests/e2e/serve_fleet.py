@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""wattle serve in a cluster: a bounded number of series for jobs and cgroups, ended ones, restarts, a file for node_exporter."""
+"""wattle serve in a cluster: a bounded number of series for jobs and cgroups, ended ones, restarts, a file for
+node_exporter."""
 import http.client
 import json
 import os
@@ -25,7 +26,8 @@ def state_file(workdir):
 
 @test
 def each_joule_in_one_row(workdir):
-    """jobs and cgroups: as many series as allowed, the others combined; all series and the unused energy make the total"""
+    """jobs and cgroups: as many series as allowed, the others combined; all series and the unused energy make the
+    total"""
     environment, _ = powercap(workdir, *ZONES)
     jobs = [job(workdir, 100 + i) for i in range(5)]
     server = Server(workdir, "--jobs", 3, "--cgroups", 2, "--interval", "200ms", env=environment)
@@ -94,8 +96,8 @@ def ended_until_scraped(workdir):
 
 @test
 def two_behind_one_address(workdir):
-    """two scrapers with one program at one address, as behind a NAT: distinguished by their connections; each gets the final
-    values"""
+    """two scrapers with one program at one address, as behind a NAT: distinguished by their connections; each gets the
+    final values"""
     environment, _ = powercap(workdir, *ZONES)
     burning = job(workdir, 42)
     server = Server(workdir, "--processes", 50, "--interval", "200ms", env=environment)
@@ -121,7 +123,8 @@ def two_behind_one_address(workdir):
 
 @test
 def processes_over_a_restart(workdir):
-    """killed and restarted: process counters continue; a process that ended meanwhile is reported until it is scraped"""
+    """killed and restarted: process counters continue; a process that ended meanwhile is reported until it is
+    scraped"""
     environment, _ = powercap(workdir, *ZONES)
     stays, ends = job(workdir, 1), job(workdir, 2)
     options = ("--processes", 50, "--interval", "100ms")
@@ -156,7 +159,8 @@ def a_fork_storm(workdir):
     """a thousand short processes: no thousand series; a limited number at once, and a limited number of new ones"""
     environment, _ = powercap(workdir, *ZONES)
     server = Server(workdir, "--processes", 5, "--interval", "100ms", env=environment)
-    storm = workdir.start("-c", "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' & sh -c 'sleep .03'; done",
+    storm = workdir.start("-c",
+        "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' & sh -c 'sleep .03'; done",
                        program="/bin/sh")
     met, end = set(), time.monotonic() + 4
     while time.monotonic() < end:
@@ -183,7 +187,8 @@ def server_without_scraper(workdir):
     assert len(names_of(found, "wattle_job_energy_joules_total", "jobid")) <= 2 + 2 + 2
     assert total(found, "wattle_job_energy_joules_total", jobid="other") > 0
     nobody = sum(total(found, "wattle_attributed_energy_joules_total", to=to) for to in ("idle", "unattributed"))
-    near(total(found, "wattle_job_energy_joules_total") + nobody, total(found, "wattle_energy_joules_total"), absolute=1e-4)
+    near(total(found, "wattle_job_energy_joules_total") + nobody, total(found, "wattle_energy_joules_total"),
+         absolute=1e-4)
 
 
 def counters(found):
@@ -192,7 +197,8 @@ def counters(found):
 
 @test
 def restarts(workdir):
-    """killed or stopped regularly: counters continue, none decreases, and the hardware's energy meanwhile is included"""
+    """killed or stopped regularly: counters continue, none decreases, and the hardware's energy meanwhile is
+    included"""
     environment, top = powercap(workdir, *ZONES)
     raw = top / "class/powercap/intel-rapl:0/energy_uj"
     burning = job(workdir, 9)
@@ -270,14 +276,15 @@ def another_port(workdir):
 
 @test
 def two_of_one_name(workdir):
-    """second server with the same textfile, or one that cannot serve: refused, as counters would alternate; the first one's
-    file stays; unwritable state is reported"""
+    """second server with the same textfile, or one that cannot serve: refused, as counters would alternate; the first
+    one's file stays; unwritable state is reported"""
     environment, _ = powercap(workdir, *ZONES)
     one, path = textfile(workdir, env=environment)
     taken = ("--listen", "127.0.0.1:0")
     for options in ((), taken):
         done = workdir.wattle("serve", "--textfile", path, *options, env=environment)
-        assert done.returncode == 1 and "another wattle serve" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+        assert (done.returncode == 1 and "another wattle serve" in done.stderr
+                and done.stderr.count("\n") == 1), done.stderr
         assert path.exists() and is_alive(one.pid)
     stop(one)
     done = workdir.wattle("serve", "--textfile", path, "--listen", "0.0.0.0:1", env=environment)
@@ -320,7 +327,8 @@ def node_and_gpu(workdir):
         lines = server.ask("/metrics")[2].decode().splitlines()
         told = [line for line in lines if line.startswith("wattle_")]
         assert told and all(f'node="{name}"' in line for line in told), [line for line in told if name not in line]
-        assert [line for line in told if re.match(r'wattle_domain_power_watts\{domain="gpu-1",kind="gpu",gpu="1"', line)]
+        assert [line for line in told
+                if re.match(r'wattle_domain_power_watts\{domain="gpu-1",kind="gpu",gpu="1"', line)]
         stop(server.process)
     done = workdir.wattle("serve", "--listen", "127.0.0.1:0", "--node", "x" * 256, env=environment)
     assert done.returncode == 2 and "--node" in done.stderr and "255" in done.stderr, done
@@ -355,9 +363,10 @@ def textfiles(workdir):
 
 @test
 def wrong_textfiles(workdir):
-    """textfile name that node_exporter would not read, or a missing folder: one line, and nothing is started; a full disk is
-    survived"""
-    for path, status, says in (("figures.txt", 2, ".prom"), (".prom", 2, ".prom"), ("nowhere/x.prom", 1, "nowhere/x.prom")):
+    """textfile name that node_exporter would not read, or a missing folder: one line, and nothing is started; a full
+    disk is survived"""
+    for path, status, says in (("figures.txt", 2, ".prom"), (".prom", 2, ".prom"),
+                               ("nowhere/x.prom", 1, "nowhere/x.prom")):
         done = workdir.wattle("serve", "--textfile", path)
         assert done.returncode == status and says in done.stderr and done.stderr.count("\n") == 1, done.stderr
     os.mkfifo(workdir.folder / "wattle.prom.tmp")  # another program's, without a reader: neither written nor waited for
@@ -365,7 +374,8 @@ def wrong_textfiles(workdir):
     process, path = textfile(workdir, env=environment)
     path.unlink()
     (workdir.folder / "wattle.prom.tmp").mkdir()
-    line = wait_until(lambda: next((l for l in iter(process.stderr.readline, b"") if b"warning" in l), None), "a warning")
+    line = wait_until(lambda: next((l for l in iter(process.stderr.readline, b"") if b"warning" in l),
+                                   None), "a warning")
     assert b"wattle.prom" in line and b"tries again" in line, line
     (workdir.folder / "wattle.prom.tmp").rmdir()
     wait_until(path.exists, "the file again")

@@ -1,5 +1,5 @@
-"""wattle run on a real Slurm of two virtual nodes, each with its own counters of known energy, host name and address, and with
-overlapping pids."""
+"""wattle run on a real Slurm of two virtual nodes, each with its own counters of known energy, host name and address,
+and with overlapping pids."""
 import json
 import sqlite3
 
@@ -43,8 +43,8 @@ def ranks_of_two_nodes(workdir):
 
 @test
 def the_reader_is_killed(workdir):
-    """kill -9 of the recorder that reads a node's counters: another takes over, the job continues, and no energy is lost or
-    counted twice"""
+    """kill -9 of the recorder that reads a node's counters: another takes over, the job continues, and no energy is
+    lost or counted twice"""
     with Slurm(workdir) as slurm:
         watts(slurm)
         (workdir.folder / "job").mkdir()
@@ -84,8 +84,8 @@ def the_reader_is_killed(workdir):
 
 @test
 def database_restart(workdir):
-    """ranks of two nodes send their rows while PostgreSQL is killed and restarted: each row is there once, and the job in the
-    store equals that in the files"""
+    """ranks of two nodes send their rows while PostgreSQL is killed and restarted: each row is there once, and the job
+    in the store equals that in the files"""
     with Server() as server, Slurm(workdir) as slurm:
         watts(slurm)
         (workdir.folder / "job").mkdir()

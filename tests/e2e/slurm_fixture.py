@@ -86,7 +86,8 @@ class Cgroup:
     """A cgroup (v2) below that of this process; leaving the `with` kills its members and removes it."""
 
     def __init__(self):
-        own = next(line[3:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
+        own = next(line[3:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()
+                   if line.startswith("0::"))
         mounts = (pathlib.Path("/sys/fs/cgroup"), UNIFIED)
         mount = next((path for path in mounts if (path / "cgroup.procs").exists()), None)
         if mount is None:
@@ -118,8 +119,8 @@ class Cgroup:
 
 
 class Slurm:
-    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node reports,
-    whatever this machine has. cgroup: a Cgroup for the slurmds; None: nodes see no cgroups."""
+    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node
+    reports, whatever this machine has. cgroup: a Cgroup for the slurmds; None: nodes see no cgroups."""
 
     def __init__(self, workdir, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none",
                  cgroup=None):
@@ -192,7 +193,8 @@ class Slurm:
 
     def _make_host(self, name, address):
         """Namespaces with an idle first process; `unshare` waits for it, and dies with it."""
-        # As the first process it inherits orphans; with SIGCHLD ignored the kernel reaps them, otherwise Slurm waits for ever.
+        # As the first process it inherits orphans; with SIGCHLD ignored the kernel reaps them, otherwise Slurm waits
+        # for ever.
         inside = f"hostname {name} && mount --make-rprivate / && exec env --ignore-signal=CHLD sleep infinity"
         kinds = ["--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words = ["unshare", *kinds, "sh", "-c", inside]

@@ -25,8 +25,8 @@ def plugin(**settings):
 
 @test
 def srun_wattle(workdir):
-    """srun --wattle: a run file for each rank, of the command itself, with its spans, exit status and CPU time; one line and
-    the job's comment state the job's energy"""
+    """srun --wattle: a run file for each rank, of the command itself, with its spans, exit status and CPU time; one
+    line and the job's comment state the job's energy"""
     with Slurm(workdir, plugins=plugin()) as slurm:
         watts(slurm)
         done = slurm.run("srun", "-N2", "-n3", "--comment=mine", "--wattle=50ms", SPANNER, "pulse", "1")
@@ -81,8 +81,8 @@ def as_without_it(workdir):
 
 @test
 def plugin_failure_does_not_fail_the_job(workdir):
-    """folder that cannot be created, invalid recorder options, killed recorder: a line reports it, the job runs as without
-    wattle"""
+    """folder that cannot be created, invalid recorder options, killed recorder: a line reports it, the job runs as
+    without wattle"""
     with Slurm(workdir, plugins=plugin()) as slurm:
         watts(slurm)
         (workdir.folder / "file").write_text("")
@@ -103,7 +103,8 @@ def plugin_failure_does_not_fail_the_job(workdir):
 
 @test
 def a_recorder_that_hangs(workdir):
-    """recorder that is never ready and never ends: delays a task, its node and the sum no longer than the site's limit"""
+    """recorder that is never ready and never ends: delays a task, its node and the sum no longer than the site's
+    limit"""
     slow = workdir.folder / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 100\n")
     slow.chmod(0o755)
@@ -154,8 +155,8 @@ def into_a_store(workdir):
 
 @test
 def batch_jobs(workdir):
-    """sbatch --wattle: the script and each step are measured, array jobs by their own names; a node's energy counts once, and
-    the comment has the sum"""
+    """sbatch --wattle: the script and each step are measured, array jobs by their own names; a node's energy counts
+    once, and the comment has the sum"""
     with Slurm(workdir, plugins=plugin()) as slurm:
         watts(slurm)
         burn = f"srun -N2 -n2 {BURNER} cpu 0.5"
@@ -170,8 +171,10 @@ def batch_jobs(workdir):
         near(nodes["vn0"]["energy_j"], true_j(slurm, "vn0", on_vn0), relative=0.05)
         assert "wattle: " in slurm.show_job(job)["Comment"], slurm.show_job(job)
         array = slurm.batch("sleep 0.2", options=["--array=7,8%1", "--wattle"])
-        wait_until(lambda: all("wattle: " in slurm.show_job(f"{array}_{index}").get("Comment", "") for index in (7, 8)), "comments")
-        assert (workdir.folder / f"wattle-{array}_7/{array}_7.batch-r0-vn0.sqlite").exists(), list(workdir.folder.iterdir())
+        wait_until(lambda: all("wattle: " in slurm.show_job(f"{array}_{index}").get("Comment", "")
+                               for index in (7, 8)), "comments")
+        assert (workdir.folder / f"wattle-{array}_7/{array}_7.batch-r0-vn0.sqlite").exists(), list(
+            workdir.folder.iterdir())
         # The last one has the array's number: its sum does not count for the other.
         assert slurm.show_job(f"{array}_7")["Comment"] != slurm.show_job(f"{array}_8")["Comment"]
 
@@ -241,8 +244,8 @@ def heterogeneous_jobs(workdir):
 
 @test
 def other_users(workdir):
-    """job of an unprivileged user: recorders and files are the user's, in the step's folder, wherever slurmd was started, and
-    the user writes the comment"""
+    """job of an unprivileged user: recorders and files are the user's, in the step's folder, wherever slurmd was
+    started, and the user writes the comment"""
     with Slurm(workdir, plugins=plugin()) as slurm:
         watts(slurm)
         own = workdir.folder / "own"
@@ -267,13 +270,15 @@ KNOWN = re.compile(r"SLURM_\w+|PATH|HOME|USER|LOGNAME|TMPDIR|LANG|LC_\w+|TZ|CUDA
 
 def recorder_of(slurm, node):
     """The recorder on a node: pid, environment, status, cgroups."""
-    look = "for p in $(pgrep -x wattle); do echo $p; tr '\\0' '\\n' </proc/$p/environ; echo; cat /proc/$p/status; echo; cat /proc/$p/cgroup; break; done"
+    look = ("for p in $(pgrep -x wattle); do echo $p; tr '\\0' '\\n' </proc/$p/environ; echo; cat /proc/$p/status; "
+            "echo; cat /proc/$p/cgroup; break; done")
     shown = slurm.on(node, "sh", "-c", look).stdout
     if not shown:
         return None
     variables, status, cgroups = shown.split("\n\n")
     pid, *variables = variables.split("\n")
-    return (pid, dict(line.split("=", 1) for line in variables), dict(re.findall(r"^(\w+):\s*(.*)$", status, re.MULTILINE)),
+    return (pid, dict(line.split("=", 1) for line in variables),
+            dict(re.findall(r"^(\w+):\s*(.*)$", status, re.MULTILINE)),
             cgroups)
 
 
@@ -290,13 +295,15 @@ def the_jobs_variables(workdir):
         os.chown(own / name, NOBODY, NOBODY)
     chosen = {"LD_PRELOAD": own / "preload.so", "WATTLE_NVML": own / "nvml.so", "WATTLE_ROCM_SMI": own / "rocm.so",
               "LD_LIBRARY_PATH": own, "LD_AUDIT": own / "preload.so", "WATTLE_SYSFS": own, "WATTLE_PROCFS": own,
-              "WATTLE_STATE": own, "WATTLE_HELPER": own / "socket", "PYTHONPATH": own, "GCONV_PATH": own, "LOCPATH": own,
+              "WATTLE_STATE": own, "WATTLE_HELPER": own / "socket", "PYTHONPATH": own, "GCONV_PATH": own,
+              "LOCPATH": own,
               "OPENSSL_CONF": own / "ssl.conf", "PATH": f"{own}:{os.environ['PATH']}", "LC_MESSAGES": f"{own}/de",
               "CUDA_VISIBLE_DEVICES": "0", "TZ": "UTC"}
     export = ",".join(["ALL", *(f"{name}={value}" for name, value in chosen.items())])
     with Slurm(workdir, plugins=plugin()) as slurm:
         watts(slurm)
-        step = slurm.start(*slurm.as_user(NOBODY, "srun", "-wvn0", "-n1", f"--chdir={own}", f"--export={export}", "--wattle", "cat"),
+        step = slurm.start(*slurm.as_user(NOBODY, "srun", "-wvn0", "-n1", f"--chdir={own}", f"--export={export}",
+                                          "--wattle", "cat"),
                            stdin=subprocess.PIPE)
         wait_until(lambda: list((own / "wattle-1").glob("*.sqlite")), f"it records {slurm.logs()}")
         _, variables, status, _ = recorder_of(slurm, "vn0")
@@ -307,7 +314,8 @@ def the_jobs_variables(workdir):
         assert not [name for name in variables if not KNOWN.fullmatch(name)], variables
         assert variables["WATTLE_SYSFS"] == str(slurm.sysfs) and str(own) not in variables["PATH"], variables
         assert variables["PGSERVICEFILE"] == "/dev/null", variables
-        assert (variables["SLURM_JOB_ID"], variables["TZ"], variables["CUDA_VISIBLE_DEVICES"]) == ("1", "UTC", "0"), variables
+        assert (variables["SLURM_JOB_ID"], variables["TZ"], variables["CUDA_VISIBLE_DEVICES"]) == ("1",
+            "UTC", "0"), variables
         assert status["Uid"].split() == [str(NOBODY)] * 4 and status["Gid"].split() == [str(NOBODY)] * 4, status
         assert all(int(status[key], 16) == 0 for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")), status
         (path,) = (own / "wattle-1").glob("*.sqlite")
@@ -343,7 +351,8 @@ def hostile(workdir):
 
 def left_over(slurm):
     """Recorders, keepers and their processes on the first node."""
-    shown = slurm.on("vn0", "sh", "-c", "ps -eo pid,args | grep -E 'sleep 471|hostile|wattle-keeper|--control-fd' | grep -v grep").stdout
+    shown = slurm.on("vn0", "sh", "-c",
+                     "ps -eo pid,args | grep -E 'sleep 471|hostile|wattle-keeper|--control-fd' | grep -v grep").stdout
     return shown.splitlines()
 
 
@@ -375,7 +384,8 @@ def survives_nothing(workdir, cgroup):
 
 @test
 def nothing_survives_the_step(workdir):
-    """orphans, new sessions and fork chains of a recorder: ended with the step, with the recorder, with a keeper and with slurmstepd"""
+    """orphans, new sessions and fork chains of a recorder: ended with the step, with the recorder, with a keeper and
+    with slurmstepd"""
     survives_nothing(workdir, None)
 
 

@@ -25,7 +25,8 @@ def counted(workdir, path="run.sqlite"):
 def nested(workdir):
     """spans nest: parents, times, the metric and the mark that were inside"""
     record(workdir, "nested")
-    outer, first, second = workdir.rows("SELECT id, parent, name, begin_ns, end_ns, kind, pid, tid FROM span ORDER BY id")
+    outer, first, second = workdir.rows(
+        "SELECT id, parent, name, begin_ns, end_ns, kind, pid, tid FROM span ORDER BY id")
     assert (outer[2], first[2], second[2]) == ("outer", "inner", "inner")
     assert outer[1] is None and first[1] == second[1] == outer[0]
     assert outer[3] <= first[3] < first[4] <= second[3] < second[4] <= outer[4]
@@ -147,7 +148,8 @@ def read_while_running(workdir):
 
 @test
 def fast(workdir):
-    """more spans than SQLite can take live: a spool is used and removed; spans that did not fit into the rings are reported"""
+    """more spans than SQLite can take live: a spool is used and removed; spans that did not fit into the rings are
+    reported"""
     done = record(workdir, "flood", 8, 30000, 2)
     told = json.loads(done.stdout)
     n, least = workdir.rows("SELECT count(*), min(end_ns >= begin_ns) FROM span")[0]

@@ -1,4 +1,5 @@
-"""Programs that send false data to the recorder: it ends as usual, and the spans of a regular program beside them are intact."""
+"""Programs that send false data to the recorder: it ends as usual, and the spans of a regular program beside them are
+intact."""
 import signal
 import time
 
@@ -80,7 +81,8 @@ def never_done(workdir):
     begin = time.monotonic()
     beside_an_honest_one(workdir, f"{LIAR} fast 2", 2)
     assert time.monotonic() - begin < 30
-    samples, gap = workdir.rows("SELECT count(*), max(gap) FROM (SELECT (t_ns - lag(t_ns) OVER (ORDER BY t_ns)) / 1e9 AS gap "
+    samples, gap = workdir.rows(
+        "SELECT count(*), max(gap) FROM (SELECT (t_ns - lag(t_ns) OVER (ORDER BY t_ns)) / 1e9 AS gap "
                              "FROM sample)")[0]
     assert samples > 5 and gap < 3, (samples, gap)
 
@@ -99,7 +101,8 @@ def chosen_numbers(workdir):
     asked_s = time.monotonic()
     process.send_signal(signal.SIGTERM)
     assert workdir.finish(process).returncode == 128 + signal.SIGTERM
-    assert time.monotonic() - asked_s < 10, time.monotonic() - asked_s  # 0.6 s without sanitizers, 100 s before the hash was keyed
+    # 0.6 s without sanitizers, 100 s before the hash was keyed
+    assert time.monotonic() - asked_s < 10, time.monotonic() - asked_s
     samples, lost = workdir.rows("SELECT samples, lost_samples FROM segment")[0]
     assert lost <= samples / 10, (samples, lost)
 

@@ -61,7 +61,8 @@ def made_twice(workdir):
         assert "version 1, made" in first and "up to date" in second, (first, second)
         assert server.value("SELECT count(*) FROM metric WHERE meaning IS NULL OR meaning = ''") == 0
         silent = server.rows("SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
-                             "WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 "
+                             "WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum "
+                             "> 0 "
                              "AND col_description(c.oid, a.attnum) IS NULL")
         assert silent == [], silent
         status = json.loads(wattle(workdir, "store", "status", server.url(), "--json").stdout)
@@ -80,8 +81,8 @@ def printed(workdir):
 
 @test
 def first_contact(workdir):
-    """user with the right to create: the first push creates the store, eight at a time once; without the right: a message for
-    the owner"""
+    """user with the right to create: the first push creates the store, eight at a time once; without the right: a
+    message for the owner"""
     with Server() as server:
         server.run("CREATE ROLE stranger LOGIN")
         synthetic_jobs.make(WATTLE, workdir.folder / "job", "plain")
@@ -132,7 +133,8 @@ def writers_read_nothing(workdir):
                     f"SELECT wattle_put_rows('{run}', 'run', '{{key}}', false, '[]')", f"SELECT wattle_lock('{run}')",
                     "SELECT wattle_make_day('2026-01-01', 'sample', true, 'run_id')",
                     "CREATE TABLE mine (x integer)"):
-            assert "permission denied" in refused(server, sql, "bob") or "must be owner" in refused(server, sql, "bob"), sql
+            assert ("permission denied" in refused(server, sql, "bob")
+                    or "must be owner" in refused(server, sql, "bob")), sql
         done = wattle(workdir, "push", "training.sqlite", server.url("bob"), status=1)
         assert "belongs to another writer" in done.stderr, done.stderr
         done = wattle(workdir, "list", "--store", server.url("ada"), status=1)
@@ -152,7 +154,8 @@ def pinned_path(workdir):
     with Server() as server:
         server.run("CREATE ROLE ada LOGIN; CREATE SCHEMA ada AUTHORIZATION ada")
         wattle(workdir, "store", "init", server.url(), "--writer", "ada")
-        server.run("CREATE TABLE ada.recording (run_id uuid, sent_by name); CREATE FUNCTION ada.wattle_lock(uuid) RETURNS void "
+        server.run("CREATE TABLE ada.recording (run_id uuid, sent_by name); CREATE FUNCTION ada.wattle_lock(uuid) "
+                   "RETURNS void "
                    "LANGUAGE sql AS 'SELECT'; ALTER ROLE ada SET search_path = ada, public", user="owner")
         server.run("SELECT * FROM wattle_begin('00000000-0000-0000-0000-000000000001')", user="ada")
         assert server.value("SELECT count(*) FROM public.recording") == 1
@@ -163,9 +166,11 @@ def pinned_path(workdir):
 def planted_functions(workdir):
     """writer that may create functions in the store's schema: refused, because the store would run them as its owner"""
     with Server() as server:
-        server.run("CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC")  # as in PostgreSQL 14
+        # as in PostgreSQL 14
+        server.run("CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC")
         done = wattle(workdir, "store", "init", server.url(), "--writer", "ada", status=1)
-        assert "`REVOKE CREATE ON SCHEMA public FROM PUBLIC`" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+        assert ("`REVOKE CREATE ON SCHEMA public FROM PUBLIC`" in done.stderr
+                and done.stderr.count("\n") == 1), done.stderr
         assert "permission denied" in refused(server, "SELECT * FROM wattle_begin(gen_random_uuid())", "ada")
         wattle(workdir, "store", "init", server.url(), "--writer", "a new one", status=1)
         assert server.value("SELECT count(*) FROM pg_roles WHERE rolname = 'a new one'") == 0
@@ -180,9 +185,11 @@ def planted_functions(workdir):
 def strangers_functions(workdir):
     """everybody may create functions (PostgreSQL 14): none of them runs with the store owner's rights"""
     with Server() as server:
-        server.run("CREATE ROLE eve LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE TABLE caught (what text); GRANT INSERT ON caught TO PUBLIC")
+        server.run("CREATE ROLE eve LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE TABLE caught (what text); "
+                   "GRANT INSERT ON caught TO PUBLIC")
         for head in ("to_char(date, text) RETURNS text", "quote_ident(name) RETURNS text"):
-            server.run(f"CREATE FUNCTION public.{head} LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.caught VALUES ('{head}'); "
+            server.run(f"CREATE FUNCTION public.{head} LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.caught VALUES "
+                       f"('{head}'); "
                        "RETURN 'x'; END $$", user="eve")
         made_run(workdir, server, "training")
         wattle(workdir, "prune", "--store", server.url(), "--older", "1d")
@@ -192,11 +199,13 @@ def strangers_functions(workdir):
 
 @test
 def namesakes(workdir):
-    """tables of another program with the same names in an earlier schema of the search path: neither read nor written"""
+    """tables of another program with the same names in an earlier schema of the search path: neither read nor
+    written"""
     with Server() as server:
         server.run("CREATE SCHEMA energy; ALTER ROLE owner SET search_path = energy")
         wattle(workdir, "store", "init", server.url())
-        server.run("CREATE SCHEMA app; CREATE TABLE app.sample (run_id uuid, t_ns bigint); CREATE TABLE app.device (x integer); "
+        server.run("CREATE SCHEMA app; CREATE TABLE app.sample (run_id uuid, t_ns bigint); CREATE TABLE app.device (x "
+                   "integer); "
                    "ALTER ROLE owner SET search_path = app, energy")
         run = made_run(workdir, server, "training")
         assert server.value("SELECT count(*) FROM app.sample") == 0
@@ -230,7 +239,8 @@ def migrated(workdir):
         assert "updated" in wattle(workdir, "store", "init", server.url()).stdout
         assert server.value("SELECT version FROM wattle_schema") == 1
         assert server.value("SELECT count(*) FROM device_sample") == before
-        assert server.value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'device_sample'::regclass AND attname = "
+        assert server.value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'device_sample'::regclass AND attname "
+                            "= "
                             "'sm_clock_mhz' AND NOT attisdropped") == 1
         server.run("ALTER TABLE recording DROP COLUMN label")
         assert "its owner must run `wattle store init" in wattle(workdir, "list", "--store", server.url(),
@@ -366,7 +376,8 @@ def pruned(workdir):
         assert 0 < len(left) < len(empty), (left, empty)
         for table in (*BIG, "recording", "run", "segment", "device", "process", "block", "sent"):
             assert server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{old}'") == 0, table
-        assert {table: server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{young}'") for table in BIG} == young_rows
+        assert {table: server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{young}'")
+                for table in BIG} == young_rows
         assert "0 days in 0 partitions" in wattle(workdir, "prune", "--store", server.url(), "--older", "90d").stdout
         # A continued run reports that its earlier days are missing.
         assert not [text for text in report(workdir, "--store", server.url(), "--run", young)["warnings"]
@@ -406,14 +417,17 @@ def pruned_while_used(workdir):
 
 @test
 def days(workdir):
-    """partitions: one for each day of UTC and level, none by default; days far from now are refused with the likely reason"""
+    """partitions: one for each day of UTC and level, none by default; days far from now are refused with the likely
+    reason"""
     with Server() as server:
         made_run(workdir, server, "training")
-        parts = {name for name, in server.rows("SELECT relname::text FROM pg_class WHERE relname ~ '^sample_' AND relkind = 'r'")}
+        parts = {name for name, in server.rows(
+            "SELECT relname::text FROM pg_class WHERE relname ~ '^sample_' AND relkind = 'r'")}
         assert parts and all(part[-2:] in ("_0", "_1", "_2") for part in parts), parts
         outside = server.rows("SELECT tableoid::regclass::text, level, count(*) FROM sample GROUP BY 1, 2")
         assert all(table.endswith(f"_{level}") for table, level, _ in outside), outside
-        for table, day in server.rows("SELECT DISTINCT tableoid::regclass::text, to_char(time AT TIME ZONE 'UTC', 'YYYYMMDD') "
+        for table, day in server.rows(
+                "SELECT DISTINCT tableoid::regclass::text, to_char(time AT TIME ZONE 'UTC', 'YYYYMMDD') "
                                       "FROM device_sample"):
             assert f"_{day}_" in table, (table, day)
         assert server.value("SELECT count(*) FROM pg_class WHERE relpartbound IS NOT NULL AND "
@@ -427,7 +441,8 @@ STATISTICS = ("p95_s", "active_s", "self_time_s", "cpu_s")
 
 @test
 def thinned(workdir):
-    """long job: a part of the samples is read; its energy stays within the stated errors, from the store and from files"""
+    """long job: a part of the samples is read; its energy stays within the stated errors, from the store and from
+    files"""
     with Server() as server:
         job = dataclasses.replace(synthetic_jobs.KINDS["plain"], per_node=2, gpus=2, times=420,
                                   is_even=True)  # over 100,000 spans
@@ -442,7 +457,8 @@ def thinned(workdir):
                 near(rank["cpu_s"], other["cpu_s"], 1e-9)
                 near(rank["duration_s"], other["duration_s"], 1e-9)
                 near(rank["energy_j"], other["energy_j"], absolute=2 * (rank["error_j"] + other["error_j"]))
-        # With so many spans the blocks are those in the store: every statistic exists, and is null in tables of an older wattle.
+        # With so many spans the blocks are those in the store: every statistic exists, and is null in tables of an
+        # older wattle.
         for block, other in zip(part["blocks"], whole["blocks"], strict=True):
             for key in (*STATISTICS, "num_calls", "num_timepoints", "num_non_empty_calls", "unwound", "cut"):
                 near(block[key], other[key], 1e-9)

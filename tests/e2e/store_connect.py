@@ -1,5 +1,5 @@
-"""Connections to a store: permanent refusals are reported at once, temporary ones are waited for, and TLS and passwords follow
-libpq's rules."""
+"""Connections to a store: permanent refusals are reported at once, temporary ones are waited for, and TLS and passwords
+follow libpq's rules."""
 import subprocess
 
 from harness import BUILD, main, test, wait_until
@@ -106,12 +106,14 @@ def comes_later(workdir):
         done = workdir.finish(pushing)
         assert done.returncode == 0, done.stderr
         same_run(server, workdir.folder / "run.sqlite")
-        # A statement that waits for a table gives up before wattle does, after a minute, and does not stay at the server.
+        # A statement that waits for a table gives up before wattle does, after a minute, and does not stay at the
+        # server.
         assert "SET lock_timeout = '45s'" in server.log.read_text()
 
 
 def openssl(folder, *words):
-    done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+    done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                           "-nodes", "-days", "2",
                            *words], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -126,8 +128,8 @@ def certificates(folder):
 
 @test
 def tls(workdir):
-    """verify-full: a server with the right authority and name is accepted; another authority, another name, and no TLS are
-    refused at once"""
+    """verify-full: a server with the right authority and name is accepted; another authority, another name, and no TLS
+    are refused at once"""
     certificates(workdir.folder)
     with Server(tcp=True, host="hostssl", auth="scram-sha-256") as server:
         server.run("CREATE ROLE guest LOGIN PASSWORD 'open sesame'; GRANT CREATE ON SCHEMA public TO guest")

@@ -14,7 +14,8 @@ from harness import WATTLE
 BIG = ("sample", "device_sample", "process_sample", "span", "user_metric", "event")
 SMALL = ("run", "device", "segment", "process")
 KEYS = {"sample": "t_ns", "device_sample": "t_ns, device", "process_sample": "t_ns, pid, start_ns", "span": "id",
-        "user_metric": "rowid", "event": "rowid", "run": "key", "device": "id", "segment": "id", "process": "pid, start_ns"}
+        "user_metric": "rowid", "event": "rowid", "run": "key", "device": "id", "segment": "id",
+        "process": "pid, start_ns"}
 
 
 def open_file(path):
@@ -32,7 +33,8 @@ def run_id(path):
 
 
 def columns_of(server, table):
-    return [name for name, in server.rows(f"SELECT attname::text FROM pg_attribute WHERE attrelid = '{table}'::regclass "
+    return [name for name, in server.rows(
+        f"SELECT attname::text FROM pg_attribute WHERE attrelid = '{table}'::regclass "
                                           "AND attnum > 0 AND NOT attisdropped ORDER BY attnum")]
 
 

@@ -1,8 +1,8 @@
 """Activity of the program of a synthetic run at every instant; synthetic_runs.py writes the file.
 
 A program sets up, then trains in epochs; an epoch is steps of load, forward, backward and optimizer, then a validation
-and a checkpoint, during which the GPU is idle. Power follows the load, temperature follows power slowly, and clocks fall
-at high temperature.
+and a checkpoint, during which the GPU is idle. Power follows the load, temperature follows power slowly, and clocks
+fall at high temperature.
 """
 import dataclasses
 import json
@@ -37,7 +37,8 @@ class Device:
     memory_bytes: int | None = None
 
     def row(self, number):
-        same = ("kind", "name", "uuid", "device", "inside", "idx", "source", "provenance", "resolution_uj", "relative_error")
+        same = ("kind", "name", "uuid", "device", "inside", "idx", "source", "provenance", "resolution_uj",
+                "relative_error")
         row = {key: getattr(self, key) for key in same}
         return {"id": number, **row, "has_energy": int(self.has_energy), "memory_total_bytes": self.memory_bytes,
                 "update_period_ns": self.period_ns, "update_jitter_ns": self.period_ns and self.period_ns // 50}
@@ -95,7 +96,8 @@ class SyntheticData:
         times, expected_values = self.plan.times, self.expected_values
         return {**expected_values, "n_samples": expected_values["n_samples"] * times,
                 "n_spans": expected_values["n_spans"] * times,
-                "length_s": expected_values["length_s"] + (times - 1) * self.plan.n_samples * self.plan.interval_ns / 1e9,
+                "length_s": expected_values["length_s"] + (times - 1) * self.plan.n_samples
+                * self.plan.interval_ns / 1e9,
                 "energy_j": {name: energy_j * times for name, energy_j in expected_values["energy_j"].items()}}
 
     # ---- time ----

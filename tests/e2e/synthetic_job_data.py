@@ -1,4 +1,5 @@
-"""Activity of the ranks of a synthetic job at every instant, and the resulting energies; synthetic_jobs.py writes the files.
+"""Activity of the ranks of a synthetic job at every instant, and the resulting energies; synthetic_jobs.py writes the
+files.
 
 A job consists of steps: every rank computes, then waits in MPI_Allreduce for the slowest one. A machine's power follows
 the busy cores and GPUs and is constant between two changes of them, so that every energy is a sum that can be
@@ -163,7 +164,8 @@ class Machine:
     # ---- readers ----
 
     def claim(self, number, takeover, overlap_s=0.0):
-        """takeover: "elect": the first rank reads, when it ends the next one; "first": then nobody; "all": always all."""
+        """takeover: "elect": the first rank reads, when it ends the next one; "first": then nobody; "all": always
+        all."""
         device = self.devices[number]
         waiting = sorted((w for w in self.works if w.is_recorded and (device.kind != "gpu" or device.idx in w.visible)),
                          key=lambda w: w.start_s)

@@ -106,11 +106,13 @@ class Recording:
 
     def processes(self):
         """Its program, and for outer recorders theirs: descendants of a launcher are the launcher's too."""
-        inner = [w for w in self.machine.works if not w.is_outer and w.node == self.work.node] if self.work.is_outer else []
+        inner = [w for w in self.machine.works if not w.is_outer
+                 and w.node == self.work.node] if self.work.is_outer else []
         for work in [self.work, *inner]:
             is_main = work is self.work
             yield {"pid": self.pid if is_main else 4242 + work.local_rank, "ppid": 4000 if is_main else self.pid,
-                   "start_ns": self.t_ns(work.start_s) - 5_000, "is_main": int(is_main), "sampled": 1, "command": "solver",
+                   "start_ns": self.t_ns(work.start_s) - 5_000, "is_main": int(is_main), "sampled": 1,
+                   "command": "solver",
                    "end_ns": None if work.is_killed else self.t_ns(work.end_s),
                    "cpu_ns": int(work.cores.upto(work.end_s) * 1e9), "max_rss_bytes": RANK_MEMORY}
 

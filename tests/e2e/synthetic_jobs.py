@@ -5,10 +5,9 @@
     synthetic_jobs.py WATTLE all FOLDER     makes all but the large one, a folder each
     synthetic_jobs.py                       lists the kinds
 
-The numbers come from synthetic_job_data.py. `make` returns the true values: joules by node, domain, rank and block, seconds by
-rank; for a node those while ranks ran on it, as far as its sensors were read.
-Pids are equal on all nodes, every node's clock began at another time, and the first rank of a node reads its
-sensors, unless a kind differs.
+The numbers come from synthetic_job_data.py. `make` returns the true values: joules by node, domain, rank and block,
+seconds by rank; for a node those while ranks ran on it, as far as its sensors were read. Pids are equal on all nodes,
+every node's clock began at another time, and the first rank of a node reads its sensors, unless a kind differs.
 """
 import dataclasses
 import json
@@ -259,7 +258,8 @@ def expected_of(job, machines, works):
         return expected_values
     n = len(works[0].ticks(job.interval_s))
     expected_values = scale(expected_values,
-                            (job.times - 1) * n / (n - 1) + 1)  # the interval between two rounds is as long as any other
+                            # the interval between two rounds is as long as any other
+                            (job.times - 1) * n / (n - 1) + 1)
     for rank in expected_values["ranks"].values():
         rank["duration_s"] = (n * job.times - 1) * job.interval_s
         rank["end_s"] = rank["start_s"] + rank["duration_s"]

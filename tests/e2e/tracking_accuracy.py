@@ -41,7 +41,8 @@ def expected_values(timepoints, rows, static=STATIC):
         durations = [b - a for a, b in calls]
         blocks.append({
             "name": name, "num_timepoints": len(inside), "num_calls": len(calls),
-            "num_non_empty_calls": sum(any(t[-1] is not None and a <= t[-1] <= b for t in timepoints) for a, b in calls),
+            "num_non_empty_calls": sum(any(t[-1] is not None and a <= t[-1] <= b for t in timepoints)
+                                       for a, b in calls),
             "compute_time": {**stats(durations), "total": float(sum(map(fractions.Fraction, durations)))},
             "resource_usage": {metric: stats([t[i] for t in inside]) for i, metric in enumerate(METRICS)}})
     return {"overall": {metric: stats([t[i] for t in timepoints]) for i, metric in enumerate(METRICS)},

@@ -1,5 +1,5 @@
-"""Shared by the tests of `wattle cap tune`: a machine of cards of the fake NVML whose best limit is known (gpu_card.py), and
-gpu_worker, a program whose step time follows its limit. Limits are read from the fake's log."""
+"""Shared by the tests of `wattle cap tune`: a machine of cards of the fake NVML whose best limit is known
+(gpu_card.py), and gpu_worker, a program whose step time follows its limit. Limits are read from the fake's log."""
 import json
 import os
 import signal

@@ -22,7 +22,8 @@ class Run:
         path = f"{name}.sqlite"
         self.start_ns, self.end_ns = workdir.rows("select start_ns, end_ns from segment", path)[0]
         self.samples = workdir.rows("select t_ns, main_cpu_ns + descendants_cpu_ns, system_cpu_busy_ns from sample "
-                                 "where main_cpu_ns + descendants_cpu_ns + system_cpu_busy_ns is not null order by t_ns", path)
+                                 "where main_cpu_ns + descendants_cpu_ns + system_cpu_busy_ns is not null order by "
+                                 "t_ns", path)
 
     def share_j(self, counter):
         """Its energy by a simple calculation: the counter's increase every 100 ms, by share of busy CPU time."""

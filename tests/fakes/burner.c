@@ -5,7 +5,7 @@
  *	burner threads N SECONDS    N threads that compute, SECONDS of CPU each
  *	burner memory BYTES SECONDS touches BYTES and holds them
  *	burner children N MS        N children one after the other, MS of CPU each, waited for
- *	burner ignored N MS         the same with SIGCHLD ignored: nobody waits, the kernel reaps
+ *	burner ignored N MS         the same with SIGCHLD ignored: the kernel reaps them without a wait
  *	burner zombies N MS         N children that end at once and are waited for only at the end
  *	burner orphan SECONDS       forks twice, calls setsid; the grandchild computes, this waits for it by a pipe
  *	burner daemon SECONDS       the same, but this one ends at once

@@ -1,4 +1,4 @@
-"""What a zone of powercap_sim really used between two instants: evaluates the truth.json that it leaves."""
+"""True energy of a zone of powercap_sim between two instants, from the truth.json that powercap_sim writes."""
 import json
 import math
 
@@ -33,7 +33,8 @@ def energy_j(truth, zone, from_ns, to_ns):
 
 
 def late_s(truth):
-    """By how much the oldest value that a reader found exceeded a tick: a busy machine delays the simulator too. Known once it has ended."""
+    """Excess of the oldest value that a reader found over one tick, because a busy machine delays the simulator too.
+    Known once the simulator has ended."""
     return truth["late_ns"] / 1e9
 
 

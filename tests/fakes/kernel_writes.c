@@ -169,7 +169,7 @@ static ssize_t write_at(int fd, const void *data, size_t size, off_t offset)
 				 : syscall(SYS_pwrite64, fd, data, size, offset);
 }
 
-// Both names of it in the C library, whatever off_t this file is compiled for.
+// Both names of pwrite in the C library, for either size of off_t.
 EXPORT ssize_t pwrite_named(int fd, const void *data, size_t size, off_t offset) __asm__("pwrite");
 ssize_t pwrite_named(int fd, const void *data, size_t size, off_t offset)
 {

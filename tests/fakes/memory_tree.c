@@ -1,4 +1,4 @@
-/* Processes with known memory, because they allocated it: forked workers that write to a part of inherited memory, shared
+/* Processes of known memory use: forked workers that write to a part of inherited memory, shared
  * segments, trees that grow and shrink. The last line on stdout is JSON with the bytes that main, descendants and all of
  * them together hold at the peak, without the program itself and its C library (1 to 2 MB a process, most of it shared).
  *

@@ -1,6 +1,6 @@
 /* A re-implementation of NVTX's program side, with the names that programs use: nvtx_app.c makes the same calls with
- * this or NVIDIA's header. At the first call of a binary the library named by NVTX_INJECTION64_PATH is loaded and
- * asked to set this binary's calls; calls that it does not set stay no-ops. */
+ * this or NVIDIA's header. At the first call of a binary the library named by NVTX_INJECTION64_PATH is loaded and sets
+ * this binary's calls; calls that it does not set stay no-ops. */
 #pragma once
 
 #include "span/capture/nvtx_abi.h"
@@ -82,7 +82,7 @@ static inline nvtx_function program_call(nvtx_function *call)
 	return *call;
 }
 
-// One of NVTX's functions: its result without a capture, its slot, its parameters and its arguments.
+// Defines an NVTX function by its result without a capture, its slot, its parameters and its arguments.
 #define PROGRAM_CALL(type, nothing, function, slot, parameters, arguments)                                             \
 	static inline type function parameters                                                                         \
 	{                                                                                                              \

@@ -1,5 +1,5 @@
-/* The smallest writer of span rings: what the tests of the reader write with, honestly or not. Not the library's: a mistake
- * that both sides shared would not be seen, and only this one can be told to lie. */
+/* A minimal writer of span rings for tests of the reader, which writes valid or invalid records. It is separate from the
+ * library's writer: a mistake common to both sides would not be noticed, and the library can't write invalid records. */
 #pragma once
 
 #include "span/ring.h"
@@ -86,7 +86,7 @@ static inline int ring_client_memory(size_t bytes, int seals)
 	return fd;
 }
 
-// A ring of this thread, of another size than the recorder asks for if n_records is not 0. image: any number, another after exec.
+// A ring of this thread, with n_records records; 0: as many as the recorder requested. image: any number, another after exec.
 static inline bool ring_client_open_sized(struct ring_client *client, uint32_t image, uint32_t n_records)
 {
 	unsigned asked_records;

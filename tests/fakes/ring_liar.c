@@ -1,18 +1,18 @@
-/* A program that lies to the recorder, one act a lie. Each ends with 0 when it has done its worst.
+/* A hostile program: each act sends the recorder one kind of invalid data. Exit status 0: all of it was sent.
  *
  *	ring_liar unsealed | unshrunk | small | large | odd | file | nothing | magic | many
- *	        one ring that is not as it should be: without seals, sealed against one thing only, of another size than told, of a
- *	        number that is no power of two, a file, no descriptor at all, no ring, sixteen descriptors
- *	ring_liar ahead | back      an honest ring whose head then runs ahead by 2^60, or goes back
+ *	        one invalid ring: without seals, with one seal only, of another size than stated, with a number of records that is
+ *	        no power of two, a file, no descriptor, no ring, sixteen descriptors
+ *	ring_liar ahead | back      a valid ring whose head then jumps ahead by 2^60, or back
  *	ring_liar noise SEED        records of random bytes
- *	ring_liar forged            a hello that tells another pid
- *	ring_liar truncate          tries to cut the memory under the reader
- *	ring_liar silent N          N connections that never say anything, kept for a second
+ *	ring_liar forged            a hello with another process's pid
+ *	ring_liar truncate          tries to truncate the memory while it is read
+ *	ring_liar silent N          N connections that send nothing, kept for a second
  *	ring_liar flood N           N connections with half a message each
- *	ring_liar fast SECONDS      writes as fast as it can and heeds no tail
- *	ring_liar collide SECONDS   ranges whose numbers share a place in a table that is hashed by the golden ratio; then waits
+ *	ring_liar fast SECONDS      writes as fast as it can and ignores the tail
+ *	ring_liar collide SECONDS   ranges whose numbers collide in a table that is hashed by the golden ratio; then waits
  *	ring_liar cross SECONDS     ends the outermost of 1,024 spans, again and again
- *	ring_liar rings N RECORDS   N full rings of so many records each (0: as many as asked for), kept for three seconds
+ *	ring_liar rings N RECORDS   N full rings of this many records each (0: as many as requested), kept for three seconds
  */
 #include "ring_client.h"
 
@@ -134,7 +134,7 @@ static void try_to_truncate(void)
 	bring(&hello, name, fd, 1);
 	for (int i = 0; i < 100; i++) {
 		if (ftruncate(fd, 0) == 0 || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) != 0)
-			exit(5); // a seal does not hold, or nothing was tried
+			exit(5); // a seal had no effect, or nothing was attempted
 		usleep(1000);
 	}
 }
@@ -171,7 +171,7 @@ static void fast(double seconds)
 		}
 }
 
-// Waits for room: each record is to be read.
+// Waits for free space, so that each record is read.
 static void put_range(struct ring_client *client, enum record_kind kind, uint64_t number)
 {
 	while (!ring_client_has_room(client, 2))
@@ -179,12 +179,12 @@ static void put_range(struct ring_client *client, enum record_kind kind, uint64_
 	ring_client_extra(client, kind, 0, (struct record_extra){.number = number});
 }
 
-/* The number n with n * 0x9e3779b97f4a7c15 = x * (2^32 + 1), of which `h ^ h >> 32` has no bit in the lower half: a place for
- * all, in tables of any size. */
+/* The number n with n * 0x9e3779b97f4a7c15 = x * (2^32 + 1), of which `h ^ h >> 32` has no bit in the lower half: all these
+ * numbers have one slot, in tables of any size. */
 static uint64_t colliding(uint32_t x)
 {
 	uint64_t inverse = 1;
-	for (int i = 0; i < 6; i++) // Newton: each step doubles the bits that are right
+	for (int i = 0; i < 6; i++) // Newton: each step doubles the number of correct bits
 		inverse *= 2 - UINT64_C(0x9e3779b97f4a7c15) * inverse;
 	return ((uint64_t)x << 32 | x) * inverse;
 }

@@ -1,4 +1,4 @@
-/* A program with spans, one act a way to live and die with them. Prints what it did as JSON.
+/* A program with spans; each act has another way to start, nest and end them. Prints its actions as JSON.
  *
  *	spanner nested              outer { inner, inner, metric, mark }
  *	spanner threads N M         N threads with M spans each
@@ -72,7 +72,7 @@ static void *spans_of_thread(void *data)
 	return NULL;
 }
 
-// In bursts of a millisecond: what a busy program does, without burning the machine to keep time.
+// Writes in bursts of a millisecond, as a busy program does, without busy waiting in between.
 static void *flood_of_thread(void *data)
 {
 	struct work *work = data;
@@ -173,7 +173,7 @@ static double thread_cpu_s(void)
 	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
 }
 
-// About 10 us on a machine of today.
+// About 10 us on a current machine.
 static double unit(double x)
 {
 	for (int i = 0; i < 4400; i++)

@@ -45,10 +45,11 @@ def domains_of(workdir):
 
 
 def check_energy(curve_j, true_j, *domains):
-    """A curve's energy is that of its domains in the report, and this is the true one, within twice the stated error, which is half of a
-    95 % interval."""
+    """A curve's energy is that of its domains in the report, and this is the true one, within twice the stated error,
+    which is half of a 95 % interval."""
     near(curve_j, sum(domain["energy_j"] for domain in domains), relative=0.01)
-    near(sum(domain["energy_j"] for domain in domains), true_j, absolute=2 * sum(domain["error_j"] for domain in domains))
+    near(sum(domain["energy_j"] for domain in domains), true_j,
+         absolute=2 * sum(domain["error_j"] for domain in domains))
 
 
 @test
@@ -97,7 +98,8 @@ def behind_another_tool(workdir):
 
 @test
 def figures_of_the_program(workdir):
-    """wattle.metric: its figures are the experiment's, beside those that the program saves itself; spans are in the run"""
+    """wattle.metric: its figures are the experiment's, beside those that the program saves itself; spans are in the
+    run"""
     program = IMPORTS + """
 import wattle
 driver = parsers.JsonParser("out")
@@ -120,7 +122,8 @@ q.put(experiment.STOP_MESSAGE)
 
 @test
 def gpus(workdir):
-    """two GPUs: power of both, under the names of both generations, compared with the true power; a single sample of them"""
+    """two GPUs: power of both, under the names of both generations, compared with the true power; a single sample of
+    them"""
     machine = Machine(workdir, CARDS)
     machine.python("-c", ONE.replace("work(0.8)", "work(2)"))
     results = read(workdir)
@@ -164,10 +167,12 @@ os.rename("us.new", "us")
         "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(cards)}))
     assert done.returncode == 0, done
     gpu = lines_of(workdir)[-2]["metrics"]["gpu"]
-    # The power of one line depends on the counter's updates; its share does not, and neither does the energy of all lines.
+    # The power of one line depends on the counter's updates; its share does not, and neither does the energy of all
+    # lines.
     near(gpu["per_gpu_attributable_power"]["0"], gpu["per_gpu_power_draw"]["0"] * 60 / 90, relative=0.001)
     results = read(workdir)
-    check_energy(results.total_("per_gpu_power_draw")["0"], 300 * results.get_exp_duration()[0], domains_of(workdir)["gpu-0"])
+    check_energy(results.total_("per_gpu_power_draw")["0"], 300 * results.get_exp_duration()[0],
+                 domains_of(workdir)["gpu-0"])
     assert list(gpu["per_gpu_attributable_mem_use"]["0"].values()) == [1000000000], gpu
     assert list(gpu["per_gpu_per_pid_utilization_absolute"]["0"].values()) == [0.6], gpu
 

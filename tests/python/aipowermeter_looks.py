@@ -1,4 +1,5 @@
-"""AIPowerMeter's single samples: rapl, rapl_power and gpu_power with simulated counters, the fake NVML and /proc itself."""
+"""AIPowerMeter's single samples: rapl, rapl_power and gpu_power with simulated counters, the fake NVML and /proc
+itself."""
 import json
 import os
 import pathlib

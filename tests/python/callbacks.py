@@ -1,7 +1,7 @@
 """The callbacks for Lightning, transformers and Keras, called in the documented order of hooks.
 
-The packages themselves are not available: the stand-ins are programs of a few lines that call the hooks as the frameworks
-do. Their counter is a number: a step uses 3 J, loading its data 1 J and validation 100 J.
+The packages themselves are not available: the stand-ins are programs of a few lines that call the hooks as the
+frameworks do. Their counter is a number: a step uses 3 J, loading its data 1 J and validation 100 J.
 """
 from harness import main, near, test
 from package import python
@@ -143,7 +143,8 @@ def blocks(workdir):
 
 @test
 def lightning(workdir):
-    """Lightning: 2 epochs of 4 steps with 8 samples; 4 J a step, validation separate; J/sample in the log every 4th step"""
+    """Lightning: 2 epochs of 4 steps with 8 samples; 4 J a step, validation separate; J/sample in the log every 4th
+    step"""
     lines, _ = run(workdir, {"pytorch_lightning": LIGHTNING}, COUNTER + RECORDED + """
     import numpy, pytorch_lightning as lightning
     from wattle.torch.lightning import EnergyCallback

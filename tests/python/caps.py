@@ -40,7 +40,8 @@ print(wattle.cap.get("gpu-1").lease, "|", wattle.cap.get("gpu-1").current_w)
 
 @test
 def blocks_in_blocks(workdir):
-    """with block: its limit ends with it, and the enclosing one is restored; a plain limit lasts as long as the process"""
+    """with block: its limit ends with it, and the enclosing one is restored; a plain limit lasts as long as the
+    process"""
     machine = Machine(workdir)
     lines, _ = machine.python(IMPORTS + """
 def now(): print(wattle.cap.get("gpu-0").current_w)
@@ -262,8 +263,8 @@ def killed_from_outside(workdir):
 
 @test
 def children(workdir):
-    """forked child: does not own its parent's limit: its blocks and its end change nothing, its set is refused; a child that
-    outlives a killed parent does not keep the limit"""
+    """forked child: does not own its parent's limit: its blocks and its end change nothing, its set is refused; a child
+    that outlives a killed parent does not keep the limit"""
     machine = Machine(workdir)
     process, line = machine.start(IMPORTS + """
 with wattle.cap.set("gpu-0", 200) as limit:

@@ -8,7 +8,8 @@ from gpu_card import Card
 from harness import BUILD, TESTS, main, near, test
 from package import python
 
-PROMPT_COUNTER = ("energy_period_ms 1",)  # where a window's power is judged: with 20 ms, it depends on the phase of the windows
+# where a window's power is judged: with 20 ms, it depends on the phase of the windows
+PROMPT_COUNTER = ("energy_period_ms 1",)
 
 
 @test

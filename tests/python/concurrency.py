@@ -161,7 +161,8 @@ with concurrent.futures.ThreadPoolExecutor(4) as executor:
 
 @test
 def tasks(workdir):
-    """asyncio: overlapping tasks in a thread, by `async with` and as decorated coroutines: each with its own duration"""
+    """asyncio: overlapping tasks in a thread, by `async with` and as decorated coroutines: each with its own
+    duration"""
     python(workdir, TRACKED + """
 @wattle.span("decorated")
 async def decorated():

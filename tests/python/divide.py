@@ -52,8 +52,8 @@ def pieces(*rows):
 
 @test
 def dealing(workdir):
-    """overlapping intervals: shared evenly in any order; uncovered time is column 0's; groups are sums with errors of their
-    own; domains by name, or the total without some"""
+    """overlapping intervals: shared evenly in any order; uncovered time is column 0's; groups are sums with errors of
+    their own; domains by name, or the total without some"""
     import json
     run = recorded(workdir)
     report = json.loads(run.report_json())

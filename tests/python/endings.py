@@ -1,4 +1,5 @@
-"""Programs that end, fail or are interrupted during a measurement: no hang, crash or output, and the run file is complete."""
+"""Programs that end, fail or are interrupted during a measurement: no hang, crash or output, and the run file is
+complete."""
 import json
 import signal
 import sys
@@ -261,7 +262,8 @@ with tracker:
 
 @test
 def garbage(workdir):
-    """trackers, meters, spans and runs in reference cycles: freed, their recorders end and temporary files are removed"""
+    """trackers, meters, spans and runs in reference cycles: freed, their recorders end and temporary files are
+    removed"""
     lines, _ = python(workdir, IMPORTS + """
 import glob, tempfile
 def descriptors():

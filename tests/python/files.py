@@ -36,7 +36,8 @@ def refused(workdir, error, words, call):
 
 @test
 def values_and_order(workdir):
-    """compare: each figure is that of the run's own blocks, names in ascending order of value, energies are the totals"""
+    """compare: each figure is that of the run's own blocks, names in ascending order of value, energies are the
+    totals"""
     for name, calls in (("short.sqlite", 2), ("long.sqlite", 3)):
         python(workdir, RECORD, name, calls)
     document = told(workdir, """
@@ -63,7 +64,8 @@ def runs_that_do_not_match(workdir):
 
 @test
 def combined_files(workdir):
-    """merge: sub-tracking files of several processes become one; a folder means all in it; an existing OUT is refused"""
+    """merge: sub-tracking files of several processes become one; a folder means all in it; an existing OUT is
+    refused"""
     (workdir.folder / "in").mkdir()
     for pid in (7, 8):
         (workdir.folder / f"in/{pid}.csv").write_text(SUB_TRACKING.format(pid, 100.5 * pid, 100.5 * pid + 1))

@@ -121,7 +121,8 @@ def text_and_json(workdir):
 
 @test
 def measures(workdir):
-    """a second of work with a child: time, memory, threads and CPU of main, descendants and both, in the requested units"""
+    """a second of work with a child: time, memory, threads and CPU of main, descendants and both, in the requested
+    units"""
     with gput.Tracker(sleep_time=0.05, ram_unit="megabytes", time_unit="seconds", n_expected_cores=1) as tracker:
         block = bytearray(100_000_000)
         with subprocess.Popen([sys.executable, "-c", "x = bytearray(50_000_000)\nwhile True: pass"]) as child:
@@ -244,7 +245,8 @@ print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_pe
 
 @test
 def another_process(workdir):
-    """process_id: the usage of another program; for an ended one a warning, its own figures are 0 and the machine's None"""
+    """process_id: the usage of another program; for an ended one a warning, its own figures are 0 and the machine's
+    None"""
     burner = workdir.start("-c", "x = bytearray(80_000_000)\nprint(flush=True)\nwhile True: pass",
                            program=sys.executable)
     burner.stdout.readline()
@@ -389,7 +391,8 @@ def forked(workdir):
 
 @test
 def memory_of_forked_workers(workdir):
-    """RAM of a program whose child forks four workers that write to half of its 100 MB: in the results and the tracking file"""
+    """RAM of a program whose child forks four workers that write to half of its 100 MB: in the results and the tracking
+    file"""
     done = run(workdir, f"""
 import csv, json, subprocess
 with gput.Tracker(sleep_time=0.1, ram_unit="megabytes", disable_logs=True, tracking_file="rows.csv") as tracker:
@@ -403,7 +406,8 @@ print(json.dumps([truth["combined"] / 1e6, ram.descendants.total_rss, ram.combin
 """)
     expected_values, *told = json.loads(done.stdout)
     for megabytes in told:
-        near(megabytes, expected_values, absolute=0.1 * expected_values + 15)  # and this Python, whose libraries nobody here shares
+        # and this Python, whose libraries nobody here shares
+        near(megabytes, expected_values, absolute=0.1 * expected_values + 15)
 
 
 if __name__ == "__main__":

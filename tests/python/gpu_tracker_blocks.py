@@ -55,7 +55,8 @@ def computed_values(workdir):
     for number, (columns, is_readers, fault) in enumerate(COMPUTED):
         path = workdir.folder / f"computed{number}.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            connection.executescript(f"CREATE TABLE run ({columns}); CREATE TABLE data (n); CREATE TABLE other (a, b AS (a + 1))")
+            connection.executescript(
+                f"CREATE TABLE run ({columns}); CREATE TABLE data (n); CREATE TABLE other (a, b AS (a + 1))")
         refused(sqlite3.DatabaseError, lambda: _sqlite.connect(path, ("data", "run")), fault)
         if is_readers:
             refused(sqlite3.DatabaseError, lambda: _sqlite.connect(path, ("RUN",), read_only=True), fault)
@@ -73,7 +74,8 @@ def query_without_end(workdir):
         connection.executemany("INSERT INTO data VALUES (?)", [(n,) for n in range(1000)])
     with contextlib.closing(_sqlite.connect(path, ("data",), read_only=True)) as connection:
         refused(sqlite3.OperationalError, lambda: connection.execute(
-            "SELECT count(a.n) FROM data a, data b, data c, data d WHERE a.n + b.n + c.n + d.n < 0").fetchall(), "interrupted")
+            "SELECT count(a.n) FROM data a, data b, data c, data d WHERE a.n + b.n + c.n + d.n < 0").fetchall(),
+                "interrupted")
 
 
 @test
@@ -143,8 +145,8 @@ def one_name_each(workdir):
 
 @test
 def existing_files(workdir):
-    """existing file: kept unless overwrite is set; one that vanishes while it is written is reported; invalid suffixes are
-    refused"""
+    """existing file: kept unless overwrite is set; one that vanishes while it is written is reported; invalid suffixes
+    are refused"""
     for ending in "csv", "sqlite":
         path = write(workdir, f"mine.{ending}", "mine")
         block = gput.SubTracker("x", sub_tracking_file=path)
@@ -161,7 +163,8 @@ def existing_files(workdir):
 
 @test
 def threads_and_processes(workdir):
-    """four threads and three forked children, 200 calls each, into one file: complete rows, and every call has its own end"""
+    """four threads and three forked children, 200 calls each, into one file: complete rows, and every call has its own
+    end"""
     program = """
 import time
 def work():
@@ -237,7 +240,8 @@ def spans_of_a_run(workdir):
 
 @test
 def pieces(workdir):
-    """the analyzer's parts: names, pairs (nested and recursive ones correct), timepoints inclusive at both ends, static data"""
+    """the analyzer's parts: names, pairs (nested and recursive ones correct), timepoints inclusive at both ends, static
+    data"""
     need_pandas()
     tables = {"static_data": STATIC, "data": TRACKING.split("\n", 2)[2]}
     tracking = write(workdir, "t.csv", TRACKING), as_sqlite(workdir, "t.sqlite", tables)

@@ -22,7 +22,8 @@ COLUMNS = "process_id,code_block_name,position,timestamp"
 # Ten timepoints a second apart; metric number k is k + the second.
 TRACKING = STATIC + ",".join(METRICS) + ",timestamp\n" + "".join(
     ",".join(str(k + second) for k in range(len(METRICS))) + f",{1000 + second}\n" for second in range(10))
-# outer 0.5..8.5 with inner 2..3 and 5..5.5 in it; inner calls itself; "lost" is never stopped; process 8 runs inner 7..7.25.
+# outer 0.5..8.5 with inner 2..3 and 5..5.5 in it; inner calls itself; "lost" is never stopped; process 8 runs inner
+# 7..7.25.
 MARKS = COLUMNS + """
 7,outer,0,1000.5
 7,inner,0,1002.0

@@ -34,7 +34,8 @@ class Told(logging.Handler):
 
 @test
 def comparison(workdir):
-    """sessions: ascending by value; blocks whose names differ in the line only match in order of line, with a warning"""
+    """sessions: ascending by value; blocks whose names differ in the line only match in order of line, with a
+    warning"""
     need_pandas()
     told = Told()
     logging.getLogger("wattle").addHandler(told)

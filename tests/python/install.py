@@ -35,8 +35,8 @@ def venv(workdir):
 
 @test
 def installed(workdir):
-    """in a venv: the package, its types, the program and its capture libraries; `wattle` is in the venv's bin, and a command
-    gpu-tracker that is there stays as it is"""
+    """in a venv: the package, its types, the program and its capture libraries; `wattle` is in the venv's bin, and a
+    command gpu-tracker that is there stays as it is"""
     programs = venv(workdir)
     (programs / "gpu-tracker").write_text("another")
     run(workdir, programs / "pip", "install", *SETTINGS, TOP)

@@ -55,7 +55,8 @@ def problems_are_reported(workdir):
                 print(type(error).__name__, str(error).replace("\\n", " "))
         print(wattle.open_job("runs", job="4242"))
     """)
-    for line, words in zip(lines, [("FileNotFoundError", "nowhere"), ("ValueError", "empty"), ("ValueError", "4242", "999"),
+    for line, words in zip(lines, [("FileNotFoundError", "nowhere"), ("ValueError", "empty"),
+                                   ("ValueError", "4242", "999"),
                                    ("ValueError", "7"), ("ValueError", "either a folder or a store"),
                                    ("ValueError", "either a folder or a store"),
                                    ("<wattle job 4242: 4 ranks",)], strict=True):

@@ -121,7 +121,8 @@ def estimate_is_marked(workdir):
 
 @test
 def long_stretches(workdir):
-    """counter that may wrap each half second: read in between no energy is lost, in a forked child neither; else unknown"""
+    """counter that may wrap each half second: read in between no energy is lost, in a forked child neither; else
+    unknown"""
     machine = Machine(workdir, zones=["--zone", "package-0=100", "--range", "package-0=1000000000", "--start",
                                    "package-0=900000000"])
     machine.run(IMPORTS + """
@@ -196,7 +197,8 @@ def refusals(workdir):
 
 @test
 def asynchronous(workdir):
-    """one row for each reading: energies cumulative from start in kWh; CPU and GPU load, temperature and power as read"""
+    """one row for each reading: energies cumulative from start in kWh; CPU and GPU load, temperature and power as
+    read"""
     machine = Machine(workdir)
     done = machine.run(IMPORTS + """
 t = AsynchronousMeasurementTool('machine.csv', gpu_num=0)
@@ -235,7 +237,8 @@ def asynchronous_without_counters(workdir):
 
 @test
 def asynchronous_without_stop(workdir):
-    """program ends or fails without stop(): the rows are written all the same; a forked child leaves them to the parent"""
+    """program ends or fails without stop(): the rows are written all the same; a forked child leaves them to the
+    parent"""
     machine = Machine(workdir)
     for number, (end, status) in enumerate((("", 0), ("raise SystemExit(3)", 3), ("1 / 0", 1),
                                             ("if os.fork() == 0: sys.exit(0)\nos.wait()", 0))):
@@ -282,7 +285,8 @@ measure('inference.csv', lambda: model(x))
 
 @test
 def layerwise(workdir):
-    """one row for each layer in the order of the model: type, mean J of a call, forward and backward; containers have none"""
+    """one row for each layer in the order of the model: type, mean J of a call, forward and backward; containers have
+    none"""
     done = Machine(workdir, cards="").run(LAYERS)
     training, inference = map(json.loads, done.stdout.splitlines())
     with open(workdir.folder / "training.csv", newline="", encoding="utf-8") as file:

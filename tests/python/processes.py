@@ -88,7 +88,8 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 
 @test
 def fork_in_a_block(workdir):
-    """os.fork inside a span: the child's own end does not end the parent's, and its _exit does not affect the tracker"""
+    """os.fork inside a span: the child's own end does not end the parent's, and its _exit does not affect the
+    tracker"""
     counts, cpu_s, _ = spans(workdir, """
 with wattle.span("outer"):
     child = os.fork()

@@ -1,5 +1,5 @@
-"""De Feo's power-cap profiler on a fake card that obeys limits: its result, and that the card, the model, the optimizer and
-the random generators are unchanged afterwards."""
+"""De Feo's power-cap profiler on a fake card that obeys limits: its result, and that the card, the model, the optimizer
+and the random generators are unchanged afterwards."""
 import collections
 import copy
 import csv
@@ -219,7 +219,8 @@ def set_and_reset(workdir):
     """cap set by the program: reset restores the previous one, so does the program's end; without a set, the default"""
     machine = Machine(workdir)
     machine.run(IMPORTS + "set_power_cap(gpu_num=0, cap=250)\nset_power_cap(0, 200)\nreset_power_cap(gpu_num=0)\n"
-                + "import numpy\nset_power_cap(numpy.int64(0), 150)\nreset_power_cap('GPU-0000')\nset_power_cap('0', 150)\n")
+                + "import numpy\nset_power_cap(numpy.int64(0), 150)\nreset_power_cap('GPU-0000')\nset_power_cap('0', "
+                  "150)\n")
     assert machine.limits() == [250, 200, 350, 150, 350, 150, 350], machine.limits()
     machine.run(IMPORTS + "reset_power_cap(0)\n")
     assert machine.limits()[7:] == [400], machine.limits()

@@ -1,4 +1,5 @@
-"""wattle.open: reports, arrays without copies, tables, data frames and notebooks, compared with the file read by sqlite3."""
+"""wattle.open: reports, arrays without copies, tables, data frames and notebooks, compared with the file read by
+sqlite3."""
 import json
 import math
 
@@ -119,7 +120,8 @@ def notebooks(workdir):
 
 @test
 def unresolved_energies(workdir):
-    """tables show value and error of an unresolved block with the mark of the program's reports, and its explanation once"""
+    """tables show value and error of an unresolved block with the mark of the program's reports, and its explanation
+    once"""
     block = '{"name": name, "compute_time": {}, "energy": {"total_j": 1.2, "error_j": error, "mean_j": 0.6}}'
     actual = told(recorded(workdir), f"""
     from wattle.table import blocks_table
@@ -221,7 +223,8 @@ def span_files(workdir):
 
 @test
 def meters(workdir):
-    """measure and Meter: readings of a simulated tree and states; NaN for unknown values, and for a sum with a lost part"""
+    """measure and Meter: readings of a simulated tree and states; NaN for unknown values, and for a sum with a lost
+    part"""
     tree = workdir.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n",
                              "class/powercap/intel-rapl:0/energy_uj": "1000000\n",
                              "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",

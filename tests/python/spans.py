@@ -103,7 +103,8 @@ def asynchronous(workdir):
         assert await asyncio.gather(work(0.03), work(0.01), work(0.02)) == [0.03, 0.01, 0.02]
     asyncio.run(main())
     """) == {"coroutine": 3, "with": 6}
-    lasted = [s for s, in workdir.rows("SELECT (end_ns - begin_ns) / 1e9 FROM span WHERE name = 'coroutine' ORDER BY 1")]
+    lasted = [s for s, in workdir.rows(
+        "SELECT (end_ns - begin_ns) / 1e9 FROM span WHERE name = 'coroutine' ORDER BY 1")]
     for actual, least in zip(lasted, (0.01, 0.02, 0.03)):
         assert actual > least - 0.001, lasted
     assert workdir.rows("SELECT DISTINCT kind FROM span") == [("range",)]
@@ -179,7 +180,8 @@ def exceptions(workdir):
 
 @test
 def objects(workdir):
-    """a span is its name: repr, pickle, copy; names are str without NUL; metrics are numbers, and unknown ones are dropped"""
+    """a span is its name: repr, pickle, copy; names are str without NUL; metrics are numbers, and unknown ones are
+    dropped"""
     python(workdir, """
     import copy, math, pickle, wattle
     span = wattle.span("a 'name'")

@@ -62,7 +62,8 @@ print(sorted(new & {"numpy", "pandas", "torch", "matplotlib", "multiprocessing",
 
 @test
 def all_modules_imported_at_start(workdir):
-    """modules used later: imported at once, as a fork during another thread's import would leave the child half a module"""
+    """modules used later: imported at once, as a fork during another thread's import would leave the child half a
+    module"""
     lines, _ = python(workdir, """
 import sys, wattle
 before = set(sys.modules)

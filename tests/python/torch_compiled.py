@@ -101,7 +101,8 @@ def copies(workdir):
 
 @test
 def in_place(workdir):
-    """module.compile(): one layer too, keywords and exceptions included, and its compiled call is restored afterwards"""
+    """module.compile(): one layer too, keywords and exceptions included, and its compiled call is restored
+    afterwards"""
     model = nn.Sequential(nn.Linear(8, 8), CompiledInPlace())
     model[1].compile(backend="eager")
     before = model[1].__dict__["_compiled_call_impl"]

@@ -1,4 +1,5 @@
-"""GPU work of layers is timed by events in its streams: a stand-in for torch.cuda simulates a GPU that runs behind the host."""
+"""GPU work of layers is timed by events in its streams: a stand-in for torch.cuda simulates a GPU that runs behind the
+host."""
 
 import torch
 from harness import near, main, test

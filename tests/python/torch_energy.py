@@ -12,7 +12,8 @@ from wattle.torch import cuda
 
 torch.set_num_threads(1)
 IDLE_W = 20
-CLOSE = 0.25  # of a layer's energy, where the program did not wait for a CPU and the recorder found the counter's period
+# of a layer's energy, where the program did not wait for a CPU and the recorder found the counter's period
+CLOSE = 0.25
 SECONDS, WAITED_MOST_S = 3, 0.1
 UUID = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
 
@@ -90,8 +91,8 @@ def measure(workdir):
 
 
 def expected_j(layer, row, share):
-    """A layer's true energy within the program's: `share` of all, which holds as the program is never idle. Around the burning
-    a layer's calls take time too, at the base power."""
+    """A layer's true energy within the program's: `share` of all, which holds as the program is never idle. Around the
+    burning a layer's calls take time too, at the base power."""
     return (layer.joules + IDLE_W * (row.time_s - sum(layer.spent_s.values()))) * share
 
 
@@ -117,8 +118,8 @@ def known_power(workdir):
 
 @test
 def sums(workdir):
-    """rows add up to the totals, to the bit, and these to the attributed energy; the run file is kept on request and readable
-    by everything else; times are those of the layers"""
+    """rows add up to the totals, to the bit, and these to the attributed energy; the run file is kept on request and
+    readable by everything else; times are those of the layers"""
     net, measured = measure(workdir)
     assert sum(row["energy_j"] for row in measured.rows) == measured.total_j
     assert sum(row["forward_s"] + row["backward_s"] for row in measured.rows) == measured.total_s
@@ -128,7 +129,8 @@ def sums(workdir):
     rows = {row.name: row for row in measured.rows}
     burnt_s = sum(sum(layer.spent_s.values()) for layer in net.children())
     around_s = measured.total_s - burnt_s
-    for name, layer in net.named_children():  # a layer's time contains its burning, and a part of the time around all burning
+    # a layer's time contains its burning, and a part of the time around all burning
+    for name, layer in net.named_children():
         for row_s, spent_s in ((rows[name].forward_s, layer.spent_s["forward"]),
                                (rows[name].backward_s, layer.spent_s["backward"])):
             assert 0.99 * spent_s <= row_s <= spent_s + around_s, (name, row_s, spent_s, around_s)
@@ -154,7 +156,8 @@ def uncalled_modules(workdir):
 
 @test
 def own_spans(workdir):
-    """spans of the program inside a layer stay the layer's, and one of the same name in another process is not counted"""
+    """spans of the program inside a layer stay the layer's, and one of the same name in another process is not
+    counted"""
     slept_s = []
 
     class Marked(nn.Module):
@@ -170,7 +173,8 @@ def own_spans(workdir):
         for _ in range(5):
             net(torch.zeros(1))
     around_s = measured.report["run"]["duration_s"]
-    assert sum(slept_s) <= {row.name: row for row in measured.rows}["0"].forward_s < around_s, (slept_s, measured.rows, around_s)
+    assert sum(slept_s) <= {row.name: row for row in measured.rows}["0"].forward_s < around_s, (slept_s,
+        measured.rows, around_s)
     assert measured.run_file is None
 
 

@@ -1,4 +1,5 @@
-"""wattle.torch.layers leaves models, gradients and random numbers unchanged, and assigns each node of the graph to its layer."""
+"""wattle.torch.layers leaves models, gradients and random numbers unchanged, and assigns each node of the graph to its
+layer."""
 import copy
 import dataclasses
 import gc
@@ -63,8 +64,8 @@ def mean_of(*shape):
 
 @test
 def resnet(workdir):
-    """ResNet-18, which full backward hooks break: gradients, running statistics and random numbers are bitwise equal, and each
-    layer with parameters has a backward"""
+    """ResNet-18, which full backward hooks break: gradients, running statistics and random numbers are bitwise equal,
+    and each layer with parameters has a backward"""
     marks, measured = unchanged(lambda: torchvision.models.resnet18(num_classes=10), classify)
     names = [name for name, module in torchvision.models.resnet18().named_modules()
              if next(module.parameters(recurse=False), None) is not None]
@@ -134,7 +135,8 @@ class Checkpointed(nn.Module):
 
 @test
 def checkpointing(workdir):
-    """recomputed forward: counts as forward of its layers, inside the backward that requires it; both ways of checkpointing"""
+    """recomputed forward: counts as forward of its layers, inside the backward that requires it; both ways of
+    checkpointing"""
     for reentrant in (True, False):
         marks, measured = unchanged(lambda: Checkpointed(reentrant), mean_of(4, 8))
         assert marks.forward().count("b.0") == 2 and {"a", "b.0", "b.1", "b.2"} <= marks.backward(), marks.log
@@ -228,8 +230,8 @@ class LooksInto(dict):
 
 @test
 def objects_without_end(workdir):
-    """inputs that are object graphs, or a hundred thousand numbers: searched quickly, without running the data's own code;
-    tensors in them are found"""
+    """inputs that are object graphs, or a hundred thousand numbers: searched quickly, without running the data's own
+    code; tensors in them are found"""
     class Sums(nn.Module):
         def __init__(self):
             super().__init__()
@@ -246,7 +248,8 @@ def objects_without_end(workdir):
         y = next(iter(measured._hooked))(graph[0], list(range(100000)), LooksInto(x=1))
         assert time.perf_counter() - begin < 0.5
         y.sum().backward()
-    assert marks.names(" backward").count("Sums backward") == 0, marks.names()  # exp belongs to no layer; Linear's nodes are its own
+    # exp belongs to no layer; Linear's nodes are its own
+    assert marks.names(" backward").count("Sums backward") == 0, marks.names()
     assert not [note for note in measured.notes if "followed" in note], measured.notes
 
 
@@ -484,8 +487,8 @@ def state(model):
 
 @test
 def no_handler_is_left(workdir):
-    """during the measurement the model behaves as before and can be copied, pickled and saved; afterwards neither torch nor a
-    remaining graph has a hook"""
+    """during the measurement the model behaves as before and can be copied, pickled and saved; afterwards neither torch
+    nor a remaining graph has a hook"""
     model = torchvision.models.resnet18(num_classes=10)
     before, hooks = state(model), (len(nn_module._global_forward_hooks), len(nn_module._global_forward_pre_hooks))
     with torch_marks.layers(model) as (marks, _):

@@ -1,4 +1,5 @@
-"""Shared by the tests of wattle.torch: a stand-in for spans that logs which layer was active when, without a recorder."""
+"""Shared by the tests of wattle.torch: a stand-in for spans that logs which layer was active when, without a
+recorder."""
 import contextlib
 import ctypes
 import os

@@ -1,4 +1,5 @@
-"""The C++ observer is equivalent to hooks: the same spans, calls and gradients, and times as similar as those of two runs."""
+"""The C++ observer is equivalent to hooks: the same spans, calls and gradients, and times as similar as those of two
+runs."""
 import collections
 import copy
 import gc
@@ -32,8 +33,8 @@ def needs_observer():
 
 def spans(path, rows):
     """How often each row's spans were, inside which other's. Inside itself is nothing new: torch wraps the node of an
-    operation that writes into a view. Gradients of modules that are not called (out_proj of an attention) are assigned to
-    their owner with hooks, to their user with the observer."""
+    operation that writes into a view. Gradients of modules that are not called (out_proj of an attention) are assigned
+    to their owner with hooks, to their user with the observer."""
     run = _wattle.Run(path)
     column = {c.name: list(memoryview(c.buffer)) for c in run.spans()}
     names = [row_of(run.span_names()[i], rows) for i in column["name_index"]]
@@ -282,8 +283,8 @@ def other_torch(workdir):
 
 @test
 def built_by_users(workdir):
-    """python3 -m wattle.torch.build_observer: puts one into the user's cache folder; without a compiler it reports what is
-    missing"""
+    """python3 -m wattle.torch.build_observer: puts one into the user's cache folder; without a compiler it reports what
+    is missing"""
     needs_observer()
     command = [sys.executable, "-m", "wattle.torch.build_observer"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(workdir.folder)}

@@ -35,8 +35,8 @@ def blocks(measured):
 
 @test
 def joules_per_sample(workdir):
-    """calls, time and energy per step and sample, from the end of one step to the end of the next; the time after the last is
-    no step"""
+    """calls, time and energy per step and sample, from the end of one step to the end of the next; the time after the
+    last is no step"""
     model, x = model_and_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with wattle.torch.layers(model) as measured:
@@ -55,7 +55,8 @@ def joules_per_sample(workdir):
 
 @test
 def the_same_training(workdir):
-    """weights: bitwise equal, with schedulers made before or after, with momentum; the optimizer can be copied and pickled"""
+    """weights: bitwise equal, with schedulers made before or after, with momentum; the optimizer can be copied and
+    pickled"""
     results = []
     for way in ("plain", "scheduler before", "scheduler after"):
         model, x = model_and_data()

@@ -217,7 +217,8 @@ assert str(measured.tracker).startswith("Energy: n/a\\nAttributed energy: n/a\\n
 
 @test
 def decorated(workdir):
-    """functions, methods, coroutines, generators: a recording a call, values and exceptions pass, results in .tracker"""
+    """functions, methods, coroutines, generators: a recording a call, values and exceptions pass, results in
+    .tracker"""
     run(workdir, """
 def tracked():
     return wattle.Tracker(sleep_time=0.05, disable_logs=True)

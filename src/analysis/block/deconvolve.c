@@ -10,7 +10,8 @@ enum { SEGMENTS_MAX = 8, SEARCH_SLOTS = 24, CALLS_MIN = 20, PHASE_SEARCHES = 2 }
 static const double resolution_periods = 2; // calls longer than this are resolved by interpolation between updates
 static const double noise_guess = 0.003;    // relative to an interval's energy
 static const double slowest_grid_s = 3e-3;  // a counter with a shorter period needs no grid
-const double deconvolve_interval_95 = 2.1; // quantile of Student's distribution for FOLD_BATCHES - 1 degrees of freedom
+const double deconvolve_interval_95 = 2.1; // quantile of Student's distribution for DECONVOLVE_BATCHES - 1 degrees of
+					   // freedom
 
 static double update_distance_s(const struct curve *curve)
 {
@@ -141,7 +142,7 @@ static bool use_known_timing(const struct deconvolve_job *job, struct deconvolve
 	return deconvolve_time_known(model, segment, &known);
 }
 
-// Stores what this run shows of the counter. A missing grid can be due to this run's blocks, so other runs search
+// Stores the update times that this run shows. A missing grid can be due to this run's blocks, so other runs search
 // again.
 static void remember(const struct deconvolve_job *job, const struct deconvolve_segment *segment,
 	const struct deconvolve_timing *timing)

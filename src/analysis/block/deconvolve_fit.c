@@ -136,7 +136,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void add_products(co
 static void flush(struct walk *walk, double *normal)
 {
 	size_t p = walk->model->n_columns, last = p - 1;
-	static_assert(DECONVOLVE_RANK == 4, "add_products adds four");
+	static_assert(DECONVOLVE_RANK == 4, "add_products adds four equations");
 	bool full = walk->pending == DECONVOLVE_RANK;
 	for (size_t i = 0; full && i < last; i++)
 		add_products(walk, i, normal + i * p);
@@ -383,8 +383,8 @@ static bool leave_out(struct deconvolve_model *model, const struct batches *batc
 	return true;
 }
 
-/* The prior determines what the equations do not, with the error of the prior: A⁻¹ Λ A⁻¹, with the prior Λ and the
- * normal equations A. */
+/* The prior determines the powers that the equations leave undetermined, with the error of the prior: A⁻¹ Λ A⁻¹, with
+ * the prior Λ and the normal equations A. */
 static void leave_open(struct deconvolve_model *model, const double *factor, double *inverse)
 {
 	size_t p = model->n_columns, s = model->slots.n;

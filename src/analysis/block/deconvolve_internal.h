@@ -198,7 +198,7 @@ struct deconvolve_domain {
 	const struct domain_finding *finding;
 };
 
-struct deconvolve_job { // fold of one domain
+struct deconvolve_job { // deconvolution of one domain
 	const struct findings *findings;
 	const struct metering_domain *metering;
 	struct attribution_used used;

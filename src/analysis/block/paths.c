@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-static_assert((int)STACK_DEPTH_MAX >= (int)SPAN_DEPTH_MAX, "each nesting that libwattle allows has a path");
+static_assert((int)STACK_DEPTH_MAX >= (int)SPAN_DEPTH_MAX, "each nesting depth that libwattle allows has a path");
 
 static uint32_t number(struct paths *paths, struct path path)
 {

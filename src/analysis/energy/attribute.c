@@ -204,8 +204,8 @@ static const double tick_s = 0.01;       // resolution of the kernel's CPU time 
 static const double bound_margin = 1.05; // bounds of windows and energies are known to about 1 ms only
 
 /* A window gives the target's CPU time to about one tick, but not when it was used. In a part of the window the target
- * used at least what does not fit into the rest, and at most what fits into that part. With no other program running,
- * all energy is the target's, whenever it computed. */
+ * used at least the CPU time that does not fit into the rest, and at most the part's own length times its cores. With
+ * no other program running, all energy is the target's, whenever it computed. */
 static struct window_imbalance imbalance_of(const struct attribution_walk *walk)
 {
 	const struct window window = windows_at(walk->attribution->windows, walk->index);

@@ -27,8 +27,8 @@ struct pauses {
 struct pauses pauses_find(const struct interval *times, size_t n);
 // Number of pauses until `all_steps` are done, including one right after the last step.
 double pauses_to_come(const struct pauses *pauses, double all_steps);
-/* Removes the pauses from one quantity: their stretches become like the others. Returns what the next `to_come` pauses
- * will add. */
+/* Removes the pauses from one quantity: their stretches become like the others. Returns the time or energy that the
+ * next `to_come` pauses will add. */
 struct estimate pauses_remove(const struct pauses *pauses, struct interval *intervals, size_t n, double to_come);
 
 /* unseen.c: widens the interval of steps without pauses while only a small part of the program was seen. */

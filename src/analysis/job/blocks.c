@@ -204,7 +204,7 @@ static void add_unit(struct block_finding *total, const struct block_finding *on
 	struct block_unit *sum = &total->units[k];
 	sum->count += unit->count;
 	sum->sum += unit->sum;
-	// A metric that is no unit of work (a loss, say) has no energy per unit; NaN marks it until all entries are
+	// A metric that is no unit of work (such as a loss) has no energy per unit; NaN marks it until all entries are
 	// added up.
 	if (isnan(unit->j_per_unit) && unit->sum != 0 && !isnan(one->total_j))
 		sum->j_per_unit = (double)NAN;

@@ -1,7 +1,7 @@
 /* Joins the readings of several recorders into one curve per domain and machine.
  *
  * A piece is a stretch of time in which one recorder read the domain. The pieces are laid one after the other; where
- * two recorders read at the same time, the one that began first continues. The counter's raw value (energy_raw_uj)
+ * two recorders read at the same time, the recorder that began first continues. The counter's raw value (energy_raw_uj)
  * gives the energy between the last reading of one recorder and the first of the next, wraps included. Otherwise the
  * next recorder's readings give it, if they reach back that far. Otherwise the energy is unknown: the curve is flat
  * there, and a reset among the domain's events widens its error. */

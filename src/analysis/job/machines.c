@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-/* Host names are no identity: two virtual nodes can share one set of sensors under two names, and two clusters can each
- * have a node01. Files of recorders that did not store their machine have at least its boot id. */
+/* Host names do not identify a machine: two virtual nodes can share one set of sensors under two names, and two
+ * clusters can each have a node01. Files of recorders that did not store their machine have at least its boot id. */
 static const char *machine_key(const struct run *run, size_t index, struct arena *arena)
 {
 	static const char *const facts[] = {META_KEY_MACHINE, META_KEY_BOOT_ID, META_KEY_HOST};

@@ -12,8 +12,8 @@ enum {
 	RANKS = 128       // number of grid limits to search for an optimum; sets the resolution of the range
 };
 
-// Half-way between two measured limits, a smooth curve can be wrong about what is not smooth: clock steps, or a limit
-// that starts to bind.
+// Half-way between two measured limits, a smooth curve can miss discontinuities: clock steps, or a limit that starts to
+// take effect.
 static const double BETWEEN = 0.005;
 
 struct bootstrap {

@@ -1,7 +1,7 @@
 /* Bounds by transformation: the fit uses logs of the positive parameters (a, −b, d, e, g) and maps the centre of the
  * sigmoid, f/e, into the range of the limits by a logistic function. a and c are redundant, so c is set to b·x_low: a
- * is then the height of the exponential at the lowest limit. Weak priors, added as residuals, determine what few limits
- * leave open. */
+ * is then the height of the exponential at the lowest limit. Weak priors, added as residuals, determine the parameters
+ * that few limits leave undetermined. */
 #include "cap/tune/internal.h"
 
 #include "base/util.h"

@@ -66,7 +66,7 @@ static const struct field column_fields[] = {
 	FIELD_NUMBER("std", column_std, NULL, "standard deviation, of the population"),
 };
 static const struct object_type column_type =
-	OBJECT_TYPE("column", "Statistics of one of gpu_tracker's columns, in the unit asked for.", column_fields);
+	OBJECT_TYPE("column", "Statistics of one of gpu_tracker's columns, in the requested unit.", column_fields);
 
 /* ---- energy ---- */
 
@@ -205,9 +205,9 @@ static const struct field unit_fields[] = {
 	FIELD(struct block_unit, count, NULL, "number of reported values"),
 	FIELD(struct block_unit, sum, NULL, "sum of the reported values"),
 	FIELD(struct block_unit, j_per_unit, "J", "energy per unit; null: no unit of work, or no energy"),
-	FIELD(struct block_unit, error_j_per_unit, "J", "half of its 95 % interval"),
+	FIELD(struct block_unit, error_j_per_unit, "J", "half of the 95 % interval"),
 };
-static const struct object_type unit_type = OBJECT_TYPE("unit", "Work that a block did.", unit_fields);
+static const struct object_type unit_type = OBJECT_TYPE("unit", "Work done by a block.", unit_fields);
 
 /* ---- a block ---- */
 
@@ -271,10 +271,10 @@ static double run_mean_w(const struct object_at *at)
 #define F struct findings
 static const struct field run_energy_fields[] = {
 	FIELD(F, total_j, "J", "energy of all domains that do not overlap"),
-	FIELD(F, error_j, "J", "half of its 95 % interval, without the calibration of the sensors"),
+	FIELD(F, error_j, "J", "half of the 95 % interval, without the calibration of the sensors"),
 	FIELD(F, calibration_error_j, "J", "error that the calibration of the sensors adds"),
 	FIELD_AS(F, "target_j", ledger.target_j, "J", "energy attributed to the measured program"),
-	FIELD(F, target_error_j, "J", "half of its 95 % interval"),
+	FIELD(F, target_error_j, "J", "half of the 95 % interval"),
 	FIELD_NUMBER("mean_w", run_mean_w, "W", "mean power while the sensors were read"),
 	FIELD(F, duration_s, "s", "measured time"),
 };
@@ -285,7 +285,7 @@ static const struct object_type run_energy_type =
 static const struct field blocks_document_fields[] = {
 	FIELD_OBJECT_MAP("overall", &column_type, column_count, column_key, overall_column,
 		"gpu_tracker's columns over all samples"),
-	FIELD_SELF("static_data", &static_data_type, "what gpu_tracker calls static data"),
+	FIELD_SELF("static_data", &static_data_type, "static data, as in gpu_tracker"),
 	FIELD_LIST("code_block_results", &block_type, block_count, block_item, "code blocks, by name"),
 	FIELD_POINTER(struct document, "energy", findings, &run_energy_type, "energy of the run"),
 };

@@ -44,26 +44,26 @@ static const struct field instant_field = FIELD_NUMBER("instant", bucket, "s", "
 
 #define S struct chart_segment
 static const struct field segment_fields[] = {
-	INSTANT(S, from_s, "where it begins on the axis"),
-	INSTANT(S, to_s, "where it ends"),
+	INSTANT(S, from_s, "begin on the axis"),
+	INSTANT(S, to_s, "end on the axis"),
 	FIELD(S, start_ns, "ns", "CLOCK_MONOTONIC at from_s"),
-	FIELD(S, wall_start_ns, "ns", "Unix time of it"),
-	FIELD(S, pause_s, "s", "real time since the segment before"),
+	FIELD(S, wall_start_ns, "ns", "Unix time at from_s"),
+	FIELD(S, pause_s, "s", "wall-clock time since the previous segment"),
 };
 #undef S
 static const struct object_type segment_type = OBJECT_TYPE("segment", "A recording.", segment_fields);
 
 static const struct field sleep_fields[] = {
-	INSTANT(struct chart_sleep, at_s, "where it lies on the axis"),
-	INSTANT(struct chart_sleep, slept_s, "how long it took"),
+	INSTANT(struct chart_sleep, at_s, "position on the axis"),
+	INSTANT(struct chart_sleep, slept_s, "duration of the suspension"),
 };
 static const struct object_type sleep_type = OBJECT_TYPE("sleep", "A suspension of the machine.", sleep_fields);
 
 #define A struct chart_axis
 static const struct field axis_fields[] = {
 	INSTANT(A, length_s, "measured time"),
-	COLUMN(A, from_s, &instant_field, "where each bucket begins"),
-	COLUMN(A, to_s, &instant_field, "where each bucket ends"),
+	COLUMN(A, from_s, &instant_field, "begin of each bucket"),
+	COLUMN(A, to_s, &instant_field, "end of each bucket"),
 	FIELD_ITEMS(A, "segments", segments, n_segments, &segment_type, "the recordings"),
 	FIELD_ITEMS(A, "sleeps", sleeps, n_sleeps, &sleep_type, "suspensions of the machine"),
 };
@@ -108,10 +108,10 @@ static const char *const lines[] = {
 static const struct field series_fields[] = {
 	FIELD(S, name, NULL, "name, unique in the chart"),
 	FIELD(S, label, NULL, "label of the series"),
-	FIELD(S, line, NULL, "how it is drawn: line or area", .one_of = lines),
+	FIELD(S, line, NULL, "drawn as a line or as an area", .one_of = lines),
 	FIELD(S, provenance, NULL, "provenance of the values", .one_of = provenance_names),
 	FIELD_BY(S, device, "device", struct run_device, name, NULL, "the domain"),
-	FIELD_TEXT("colour", series_colour, NULL, "its color, in the palette"),
+	FIELD_TEXT("colour", series_colour, NULL, "color of the series, in the palette"),
 	ROUNDED(S, highest, NULL, "largest value"),
 	ROUNDED(S, lowest, NULL, "smallest value"),
 	COLUMN(S, mean, &number_field, "mean of each bucket"),
@@ -125,12 +125,12 @@ static const char *const styles[] = {[CHART_STACKED] = "stacked", [CHART_LINES] 
 
 #define C struct chart
 static const struct field chart_fields[] = {
-	FIELD(C, id, NULL, "which chart"),
-	FIELD(C, title, NULL, "its title"),
+	FIELD(C, id, NULL, "id of the chart"),
+	FIELD(C, title, NULL, "title of the chart"),
 	FIELD(C, unit, NULL, "unit of its values"),
 	FIELD(C, style, NULL, "stacked areas, or lines", .one_of = styles, .old_key = "look"),
 	FIELD(C, ceiling, NULL, "upper bound of the values"),
-	FIELD_ITEMS(C, "series", series, n_series, &series_type, "its series"),
+	FIELD_ITEMS(C, "series", series, n_series, &series_type, "series of the chart"),
 };
 #undef C
 static const struct object_type chart_type = OBJECT_TYPE("chart", "A chart.", chart_fields);
@@ -139,8 +139,8 @@ static const struct object_type chart_type = OBJECT_TYPE("chart", "A chart.", ch
 
 #define B struct chart_band
 static const struct field band_fields[] = {
-	INSTANT(B, from_s, "where it begins on the axis"),
-	INSTANT(B, to_s, "where it ends"),
+	INSTANT(B, from_s, "begin on the axis"),
+	INSTANT(B, to_s, "end on the axis"),
 	INSTANT(B, covered_s, "duration of the state within it"),
 	FIELD_BY(B, device, "device", struct run_device, name, NULL, "the domain; null: the run"),
 	FIELD(B, kind, NULL, "throttle or gap"),
@@ -151,8 +151,8 @@ static const struct object_type band_type = OBJECT_TYPE("band", "An interval wit
 
 #define M struct chart_mark
 static const struct field mark_fields[] = {
-	INSTANT(M, at_s, "where it lies on the axis"),
-	FIELD(M, t_ns, "ns", "CLOCK_MONOTONIC of it"),
+	INSTANT(M, at_s, "position on the axis"),
+	FIELD(M, t_ns, "ns", "time of the event, CLOCK_MONOTONIC"),
 	FIELD(M, kind, NULL, "kind of the event"),
 	FIELD(M, text, NULL, "description of the event"),
 };
@@ -250,7 +250,7 @@ static const char *block_colour(const struct object_at *at, struct buf *scratch)
 }
 
 static const struct field block_field = FIELD_TEXT("name", block_name, NULL, "name of a block");
-static const struct field block_colour_field = FIELD_TEXT("colour", block_colour, NULL, "its color, in the palette");
+static const struct field block_colour_field = FIELD_TEXT("colour", block_colour, NULL, "color of the block, in the palette");
 
 /* ---- palette ---- */
 

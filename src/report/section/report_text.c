@@ -141,7 +141,7 @@ void blocks_text(const struct findings *findings, struct buf *out, bool colour)
 /* ---- summary after a run ---- */
 
 /* At most this many lines, whatever the run has; the caller adds one with the run file. The figures come first, then the warnings
- * have WARNING_LINES, then the code blocks BLOCKS_MAX rows; the warnings get what is left. */
+ * have WARNING_LINES, then the code blocks BLOCKS_MAX rows; the warnings get the remaining lines. */
 enum { SUMMARY_LINES = 19, WARNING_LINES = 2, BLOCKS_MAX = 5, AROUND_BLOCKS = 3 }; // blank line, head and note of the table
 
 static size_t lines_of(const struct buf *out, size_t begin)

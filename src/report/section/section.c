@@ -139,7 +139,7 @@ static size_t count_lines(const char *text)
 	return n;
 }
 
-// Writes the first lines of a text, the last one with "…" if the text goes on.
+// Writes the first lines of a text, the last line ends with "…" if text is omitted.
 static void add_lines(const struct part *part, const char *text, size_t lines)
 {
 	size_t size = 0;

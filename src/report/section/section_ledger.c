@@ -188,7 +188,7 @@ static void text_bar(struct buf *out, const struct object_at *row, bool is_page)
 
 static const struct field owned_fields[] = {
 	FIELD(struct owned, energy_j, "J", "energy attributed to the owner", .title = "energy"),
-	FIELD(struct owned, error_j, "J", "half of its 95 % interval"),
+	FIELD(struct owned, error_j, "J", "half of the 95 % interval"),
 	FIELD(struct owned, share_percent, "%", "share of the total", .title = "share"),
 };
 static const struct object_type owned_type = OBJECT_TYPE("owned", "Row of the ledger.", owned_fields);

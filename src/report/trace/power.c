@@ -101,7 +101,7 @@ static void domain_target(struct power *power, size_t domain)
 	struct curve_walk walk = {.curve = &metering->curve};
 	struct trace_counter counter = new_counter(power,
 		trace_text(trace, "%s power of the target%s", device->name, tag(device)), device->name,
-		trace_text(trace, "the target's part of it, by %s", finding->attribution));
+		trace_text(trace, "the target's part of the domain's power, by %s", finding->attribution));
 	for (size_t w = 0; w < windows->n; w++) {
 		struct window at = windows_at(windows, w);
 		double all_w = curve_walk_power_w(&walk, at.segment, at.from_ns, at.to_ns);

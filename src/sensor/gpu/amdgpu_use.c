@@ -44,8 +44,8 @@ static void fill_utilization(const struct drm_use *drm, const struct kfd_use *kf
 }
 
 /* KFD lists the memory of compute processes; newer kernels also count it in fdinfo. If there are compute processes, the
- * memory of others is that of KFD's other processes, because the remaining used memory is mostly the driver's own. Without
- * compute processes, all memory that is not the target's belongs to others. */
+ * memory of others is that of KFD's other processes, because the remaining used memory belongs mostly to the driver.
+ * Without compute processes, all memory that is not the target's belongs to others. */
 static void fill_memory(const struct drm_use *drm, const struct kfd_use *kfd, const struct sensor_context *context,
 	int64_t *row)
 {

@@ -70,7 +70,7 @@ static void read_identity(int root_fd, struct drm_card *card)
 	snprintf(folder, sizeof(folder), "class/drm/%s", card->name);
 	if (card->pci[0] == '\0')
 		copy_link(root_fd, folder, "device", card->pci, sizeof(card->pci));
-	if (strchr(card->pci, ':') == NULL) // "device" in a made tree, or for a chip that is not on PCI
+	if (strchr(card->pci, ':') == NULL) // "device" in a test tree, or for a chip that is not on PCI
 		card->pci[0] = '\0';
 	if (!read_hex(root_fd, card->device, "device", &card->product))
 		card->product = 0;

@@ -202,13 +202,13 @@ static pid_t find_by_inner(const struct pid_match *match, pid_t inner)
 	return 0;
 }
 
-// Whether the driver's id leads to a process whose own pid is one of the target's. This is possible only in made trees.
+// Whether the driver's id leads to a process whose own pid is one of the target's. This is possible only in test trees.
 static bool leads_to_target(const struct pid_match *match, const struct pid_seen *seen)
 {
 	return match->view == PID_VIEW_MADE && seen->is_ours && is_recent(match, seen->inner);
 }
 
-// Used with the /proc of an outer namespace, in which the target's pids are valid, or with a made tree.
+// Used with the /proc of an outer namespace, in which the target's pids are valid, or with a test tree.
 static enum pid_side side_by_proc(struct pid_match *match, pid_t pid, enum pid_method *ret_method, pid_t *ret_pid)
 {
 	if (is_recent(match, pid))

@@ -5,7 +5,7 @@
  * so ids are matched by these methods, in this order:
  *
  *	equality	as long as the driver has reported no process that does not exist here
- *	NSpid		/proc is that of an outer namespace, or a made tree: the innermost pid of /proc/PID/status, of the
+ *	NSpid		/proc is that of an outer namespace, or a test tree: the innermost pid of /proc/PID/status, of the
  *			target's processes (a driver that translates) or of the driver's (one that does not)
  *	cgroup		likewise, if the kernel lacks NSpid: the cgroup of the target, unless that is the root
  *	descriptors	as many unknown processes on the device as target processes that have it open, and no other

@@ -28,14 +28,14 @@ const char *itt_name_of(struct itt_name *name, const struct itt_domain *domain, 
 static void prepare_domain(struct text *text)
 {
 	struct itt_domain *domain = (struct itt_domain *)(void *)text->buffer;
-	static_assert(sizeof(*domain) <= sizeof(text->buffer), "a domain lies in its text");
+	static_assert(sizeof(*domain) <= sizeof(text->buffer), "a domain fits into the buffer of its text");
 	*domain = (struct itt_domain){.flags = 1, .name = text->bytes};
 }
 
 static void prepare_string(struct text *text)
 {
 	struct itt_string *string = (struct itt_string *)(void *)text->buffer;
-	static_assert(sizeof(*string) <= sizeof(text->buffer), "a string lies in its text");
+	static_assert(sizeof(*string) <= sizeof(text->buffer), "a string fits into the buffer of its text");
 	*string = (struct itt_string){.text = text->bytes};
 }
 

@@ -13,7 +13,7 @@ static uint16_t owner_of(const struct text *domain)
 {
 	return domain != NULL ? (uint16_t)domain->number : 0; // numbers start at 1 and stay below the number of owners
 }
-static_assert((int)TEXTS_MAX < (int)DOMAIN_STACK_OWNERS, "every domain is an owner of its own");
+static_assert((int)TEXTS_MAX < (int)DOMAIN_STACK_OWNERS, "every domain has its own owner number");
 
 /* ---- attributes ---- */
 

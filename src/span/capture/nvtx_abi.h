@@ -109,7 +109,7 @@ struct nvtx_attributes {
 		const void *registered;
 	} message;
 };
-static_assert(sizeof(void *) != 8 || sizeof(struct nvtx_attributes) == 48, "as programs have it");
+static_assert(sizeof(void *) != 8 || sizeof(struct nvtx_attributes) == 48, "layout of NVTX 3");
 
 // Exported by wattle-nvtx.
 int InitializeInjectionNvtx2(nvtx_get_table *get_table);

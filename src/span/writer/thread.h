@@ -43,7 +43,7 @@ static inline uint32_t span_name_hash(const char *name)
 {
 	return (uint32_t)(((uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
 }
-static_assert(SPAN_NAME_SLOTS == 1 << (64 - 54), "the hash names a slot");
+static_assert(SPAN_NAME_SLOTS == 1 << (64 - 54), "the hash is a slot number");
 
 // Compares short names, the common case, byte by byte: a call of strcmp costs as much as the rest of a begin.
 static inline bool span_name_is(const struct span_names *names, const struct span_name *slot, const char *name)

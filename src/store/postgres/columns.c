@@ -68,7 +68,7 @@ static const struct schema_column own_columns[] = {
 
 	{"wattle_schema", "version", "integer NOT NULL", "", "version of these tables and functions"},
 	{"wattle_schema", "compatible", "integer NOT NULL", "", "oldest version whose programs can still use them"},
-	{"wattle_schema", "changed", "timestamptz NOT NULL DEFAULT now()", "", "when they were updated to this version"},
+	{"wattle_schema", "changed", "timestamptz NOT NULL DEFAULT now()", "", "when the store was updated to this version"},
 
 	{"wattle_big", "name", "text NOT NULL PRIMARY KEY", "", "table with one partition per day"},
 	{"wattle_big", "has_level", "boolean NOT NULL", "", "whether its days are subdivided by level"},

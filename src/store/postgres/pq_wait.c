@@ -20,7 +20,7 @@ void pg__keyword_values(const char *url, const char *values[PG_KEYWORDS])
 	const char *patience = getenv("PGCONNECT_TIMEOUT");
 	const char *const all[] = {"wattle", "20", "10", "3", "60000", patience != NULL ? patience : "10", url, "UTF8",
 		NULL};
-	static_assert(ARRAY_SIZE(all) == PG_KEYWORDS, "a value for each");
+	static_assert(ARRAY_SIZE(all) == PG_KEYWORDS, "one value per keyword");
 	memcpy(values, all, sizeof(all));
 }
 

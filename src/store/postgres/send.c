@@ -112,7 +112,7 @@ static int query_columns(struct send *send, struct wattle_error *reterr)
 	return r;
 }
 
-// The id is all that is needed from the file before the server is asked for the run's marks.
+// Only the id is read from the file before the run's marks are requested from the server.
 static int read_id(struct send *send, struct wattle_error *reterr)
 {
 	if (send->source.run_id[0] != '\0')

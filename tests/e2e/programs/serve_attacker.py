@@ -1,6 +1,6 @@
-"""Hostile clients: KIND HOST PORT SOURCE N keeps N connections from address SOURCE (- for a Unix socket, ADDRESS+M: from M
-addresses in turn) as KIND states, replaces closed ones, and prints `ready` when all have been opened once. Runs until it is
-killed."""
+"""Hostile clients: KIND HOST PORT SOURCE N keeps N connections from address SOURCE (- for a Unix socket, ADDRESS+M:
+from M addresses in turn) as KIND states, replaces closed ones, and prints `ready` when all have been opened once. Runs
+until it is killed."""
 import contextlib
 import ipaddress
 import itertools

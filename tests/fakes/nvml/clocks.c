@@ -20,7 +20,7 @@ static unsigned int graphics_mhz(const struct fake_view *view)
 	return (unsigned int)lround(fake_clock(view->gpu, bound) * view->gpu->max_sm_clock_mhz);
 }
 
-// The reasons in the file, and the power limit if it holds the card back.
+// The reasons in the file, and the power limit if it reduces the clock.
 static uint64_t reasons(const struct fake_view *view)
 {
 	const uint64_t software_power_cap = 4;

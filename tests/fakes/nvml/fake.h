@@ -135,7 +135,7 @@ struct fake_view {
 bool fake_config_read(const char *path, int64_t default_epoch_ns, struct fake_config *config);
 bool fake_within(const struct fake_window *when, int64_t t_ms);
 
-// What holds the card back: a limit, a locked clock (INFINITY: none), and idleness.
+// Constraints of the card's clock: a limit, a locked clock (INFINITY: none), and idleness.
 struct fake_bound {
 	double limit_mw, clock_mhz;
 	bool rests;
@@ -165,9 +165,9 @@ struct fake_log {
 	long read_bytes; // of the file
 	int kept_fd;     // 0: none. For a program that restricts itself: it cannot open the file afterwards
 };
-/* The time of a change is read and its line written under an exclusive lock on the cards' file. Who reads the logs and then the
- * time under a shared one (LOCK_SH) therefore knows all changes up to that time; without it the energy could go back when a
- * late line appears. Returns the lock for fake_logs_unlock; -1: the file can't be opened. */
+/* The time of a change is read and its line written under an exclusive lock on the cards' file. A reader that reads the logs
+ * and then the time under a shared lock (LOCK_SH) therefore knows all changes up to that time. Otherwise the energy could
+ * decrease when a late line appears. Returns the lock for fake_logs_unlock; -1: the file can't be opened. */
 int fake_logs_lock(const char *config_path, int operation);
 void fake_logs_unlock(int lock_fd);
 void fake_log_keep(const char *config_path, struct fake_log *log);

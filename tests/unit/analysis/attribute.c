@@ -15,7 +15,8 @@ static const struct cpu_row {
 	{"/proc/stat unknown: unattributed", 1, 0, 0, NAN, 0, 0, 0, 0, 100},
 };
 
-// Without an idle power, and without an interval in which nobody used the device, its idle energy is unknown, not 0.
+// Without an idle power, and without an interval in which no process used the device, its idle energy is unknown, not
+// 0.
 static double idle_or_unknown(double idle_j)
 {
 	return idle_j > 0 ? idle_j : (double)NAN;
@@ -179,7 +180,7 @@ static void check_baseline(void **state)
 	build_finish(&run);
 }
 
-// wattle holds 40 MB of the 4,000 in use, and gets their share.
+// wattle holds 40 MB of the 4,000 MB in use, and gets that share.
 static void wattle_holds_memory(void **state)
 {
 	struct run run;

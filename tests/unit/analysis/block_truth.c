@@ -1,6 +1,6 @@
 /* Accuracy of block energies: simulated programs with known energy, beside other programs, sampled ten times a
- * second. At each instant the target's share of the power is its share of the busy cores, and all of it while nobody
- * else is busy. The interval must contain the true value for 95 % of all blocks, and must be narrow enough to be
+ * second. At each instant the target's share of the power is its share of the busy cores, and all of it while no other
+ * program is busy. The interval must contain the true value for 95 % of all blocks, and must be narrow enough to be
  * useful. */
 #include "machine.h"
 

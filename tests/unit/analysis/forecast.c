@@ -1,6 +1,6 @@
 /* Accuracy of the forecast: programs are drawn whose steps behave in known ways; while each "runs", the forecast is
- * made at several moments, from what a recorder with ticks of 100 ms would have seen, and compared with how it
- * really continued. The 95 % interval must contain the true value about that often, and must not be much wider than
+ * made at several moments, from the data of a recorder with ticks of 100 ms, and compared with the program's true
+ * continuation. The 95 % interval must contain the true value about that often, and must not be much wider than
  * needed. */
 #include "analysis/forecast/forecast.h"
 #include "base/rng.h"

@@ -1,4 +1,5 @@
-/* Only in builds with UBSan: what it finds must end the program, or a test that does not read stderr would pass. */
+/* Only in builds with UBSan: an error that it finds must end the program, or a test that does not read stderr would
+ * pass. */
 #include "rows.h"
 
 #include <limits.h>
@@ -41,7 +42,7 @@ static void check_fault(void **state)
 	assert_true(child >= 0);
 	if (child == 0) {
 		close(STDERR_FILENO); // the sanitizer's message
-		signal(SIGILL, SIG_DFL); // cmocka's handler would go on with the next test
+		signal(SIGILL, SIG_DFL); // cmocka's handler would continue with the next test
 		row->fault();
 		_exit(0);
 	}

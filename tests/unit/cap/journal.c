@@ -310,7 +310,7 @@ static void strangers_files(void **state)
 	close_journal(&journal, folder);
 }
 
-// A user who can create files in the journal's folder could hold the lock for ever, or simulate a lease.
+// A user who can create files in the journal's folder could hold the lock forever, or simulate a lease.
 static void anothers_lock(void **state)
 {
 	enum { OTHER_USER = 65534 };

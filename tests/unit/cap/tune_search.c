@@ -1,4 +1,4 @@
-/* The rules of the search, one by one, and its results for few, strange and senseless windows. */
+/* The rules of the search, one by one, and its results for few, unusual and invalid windows. */
 #include "tune_card.h"
 
 #include "base/util.h"

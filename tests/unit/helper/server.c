@@ -298,7 +298,8 @@ static void reload(const struct reload *reload, const char *text)
 	assert_int_equal(server_turn(reload->server, 0), 0);
 }
 
-// The tests' user is the one who runs the server: every millisecond by any policy. tests/e2e/helper_server.py asks as others.
+// The tests' user runs the server, and may read every millisecond by any policy. tests/e2e/helper_server.py sends requests as
+// other users.
 static void reloads(void **state)
 {
 	static const char *const policies[] = {"group 61001 read", "others raed", "others read\nothers read every 2ms",

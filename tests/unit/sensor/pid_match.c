@@ -209,7 +209,7 @@ static void an_ended_one_is_not_foreign(void **state)
 	world_close(&w);
 }
 
-// More pids than fit: none is made up, none is written past the end.
+// More pids than fit: no invalid pid is returned, and nothing is written past the end.
 static void more_ids_than_room(void **state)
 {
 	static const struct match_row nested = {.own_namespace = OURS};

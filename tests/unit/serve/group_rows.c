@@ -286,7 +286,7 @@ static void scrapers_of_a_pair(void **state)
 	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).sample, 3);
 	scrapers_note(&scrapers, one, 0, 400, 400 * NS_PER_S); // the other has ended
 	assert_int_equal(scrapers_seen(&scrapers, 400 * NS_PER_S).sample, 400);
-	// A scrape every ten minutes is a rhythm too: another client in between does not replace it.
+	// A client that scrapes every ten minutes stays known: another client in between does not replace it.
 	scrapers = (struct scrapers){0};
 	scrapers_note(&scrapers, one, 0, 1, NS_PER_S);
 	scrapers_note(&scrapers, one, 0, 600, 601 * NS_PER_S);
@@ -338,7 +338,7 @@ static void scrapers_over_a_restart(void **state)
 	scrapers_read(&after, array, true, 102 * NS_PER_S);
 	scrapers_note(&after, both, 1, 3, 103 * NS_PER_S); // the first client returns, and the other is waited for
 	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).sample, 0);
-	assert_int_equal(scrapers_seen(&after, 402 * NS_PER_S).sample, 3); // but not for ever
+	assert_int_equal(scrapers_seen(&after, 402 * NS_PER_S).sample, 3); // but not forever
 	scrapers_note(&after, both, 2, 4, 103 * NS_PER_S);
 	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).sample, 3);
 	scrapers_read(&after_a_boot, array, false, NS_PER_S);

@@ -2,7 +2,7 @@
  *
  *	n0=name  define slot 0        b0 / b0@cpu  begin of slot 0      e / e2 / e1+1 / e@cpu  end of one, of two, of one below one
  *	r7=0     range 7 of slot 0    q7           range 7 ends         m0=2.5  metric          k0  mark     c0 / c0,1  a mark with category
- *	t42      thread 42 goes on    x            thread ends          ?  unknown kind         !N  the clock is set to N
+ *	t42 thread 42 continues    x            thread ends          ?  unknown kind         !N  the clock is set to N
  *
  * The clock advances by one with each word. Rows: name[begin-end] with "^parent", "#tid", "*how" for an abnormal end and
  * "$cpu" where known; "~" a range. */

@@ -384,7 +384,7 @@ static void check_environment(void **state)
 	fake_close(&fake);
 }
 
-// A set-uid copy of this program that belongs to root, started by nobody.
+// A set-uid copy of this program that belongs to root, started by user nobody.
 static void set_uid_programs_do_not_look(void **state)
 {
 	char folder[] = "/tmp/wattle-setuid-XXXXXX", copy[64], command[2048];

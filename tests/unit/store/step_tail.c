@@ -135,7 +135,7 @@ static void further_segments(void **state)
 	finish(store);
 	store = open_store(f, true);
 	step_tail_init(&late, f->path, "step", false);
-	has_steps(&late, NULL, 0); // a later reader gets no other segment's steps
+	has_steps(&late, NULL, 0); // a later reader gets the steps of its own segment only
 	write_ended(store, span_of(1, STEP, 50));
 	spill_ended(store, span_of(2, STEP, 60));
 	HAS_STEPS(&late, 50, 60);

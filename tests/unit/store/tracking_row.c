@@ -392,7 +392,7 @@ int main(void)
 	ROWS_ADD(&rows, cpus, check_cpu);
 	ROWS_ADD(&rows, gpus, check_gpu);
 	ROWS_ADD(&rows, beginnings, check_beginning);
-	ROWS_ADD_ONE(&rows, "machine whose counters never change: rows do not wait for ever",
+	ROWS_ADD_ONE(&rows, "machine whose counters never change: rows do not wait forever",
 		counters_that_stand_still);
 	ROWS_ADD_ONE(&rows, "samples before the start and after the end of the target: complete its row",
 		samples_without_the_target);
