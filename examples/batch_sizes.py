@@ -4,8 +4,8 @@
     python3 examples/batch_sizes.py              # batches of 4 and of 16, two rounds each, alternating
     python3 examples/batch_sizes.py 8 64 --size 64 --images 2048 --rounds 5
 
-Rounds alternate, so that a machine that warms up or runs other programs favours neither. For the significance of a
-difference use `wattle bench -- python3 … ::: python3 …`, which repeats whole programs in random order.
+Rounds alternate, so that a machine that warms up or runs other programs favours neither. For the significance of a difference
+use `wattle bench -- python3 … ::: python3 …`, which repeats whole programs in random order.
 """
 import argparse
 import os

@@ -4,8 +4,8 @@
 usage: other_programs.py [FILE]
 
 Each command is a code block of one recording, so that time, CPU and joules are side by side. Without Python
-use `wattle run -- xz -9 FILE` for one command, and `wattle bench -- 'gzip FILE' ::: 'xz FILE'` for the significance of
-a difference.
+use `wattle run -- xz -9 FILE` for one command, and `wattle bench -- 'gzip FILE' ::: 'xz FILE'` for the significance of a
+difference.
 """
 import os
 import shutil

@@ -1,5 +1,5 @@
-"""Results of tools/run-tests.py for test programs that pass, fail, crash, hang or leave something behind: it runs
-simulated ones."""
+"""Results of tools/run-tests.py for test programs that pass, fail, crash, hang or leave something behind: it runs simulated
+ones."""
 import json
 import os
 import pathlib
@@ -51,10 +51,8 @@ LEAVES = {  # {program: (script, the runner's message)}; "b…" run concurrently
     "b6": ("sleep 1 & " + PASS, None),  # as guards do: it ends by itself
 }
 MOUNT = "mkdir $TMPDIR/m; mount -t tmpfs none $TMPDIR/m && : > mounted && : > $TMPDIR/m/file || rmdir $TMPDIR/m; " + PASS
-BUSY = ("echo $$ > pids; while :; do mktemp $TMPDIR/fXXXXXX > name; setsid sleep 3600 & echo $! >> pids; sleep 0.01; "
-        "done")
-CGROUP = ("for top in /sys/fs/cgroup/unified /sys/fs/cgroup; do mkdir -p $top/wattle-$$-left/below && echo "
-          "$top/wattle-$$-left > made && break; done; ")
+BUSY = "echo $$ > pids; while :; do mktemp $TMPDIR/fXXXXXX > name; setsid sleep 3600 & echo $! >> pids; sleep 0.01; done"
+CGROUP = "for top in /sys/fs/cgroup/unified /sys/fs/cgroup; do mkdir -p $top/wattle-$$-left/below && echo $top/wattle-$$-left > made && break; done; "
 SHARED_MEMORY = "test $TMPDIR != /tmp || : > /dev/shm/{name}; " + PASS
 # A file in /tmp that ignores $TMPDIR: detected where the program has a /tmp of its own.
 STRAY = "test $TMPDIR != /tmp || : > /tmp/stray; " + PASS
@@ -65,18 +63,15 @@ def is_beside(name):
 
 
 def start(folder, programs):
-    """Starts the runner over programs, with a meson in PATH that lists only these; "b4" has priority 4 and runs beside
-    others."""
-    tests = [{"name": name, "suite": ["wattle:check" if name == "check" else "wattle:e2e"],
-              "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
+    """Starts the runner over programs, with a meson in PATH that lists only these; "b4" has priority 4 and runs beside others."""
+    tests = [{"name": name, "suite": ["wattle:check" if name == "check" else "wattle:e2e"], "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
               "timeout": 1 if "sleep 60" in script else 60, "is_parallel": is_beside(name),
               "priority": int(name[1:]) if is_beside(name) else -(name == "last")} for name, script in programs.items()]
     (folder / "tests.json").write_text(json.dumps(tests))
     meson = folder / "meson"
     meson.write_text(f"#!/bin/sh\ncat {folder}/tests.json\n")
     meson.chmod(0o755)
-    return subprocess.Popen([sys.executable, RUNNER, "build"], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True,
+    return subprocess.Popen([sys.executable, RUNNER, "build"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": str(folder)})
 
 
@@ -135,8 +130,7 @@ def leaves_nothing(folder):
 
 
 def leaves_no_mounts(folder):
-    """mount in the temporary folder, and file in /tmp with a fixed name: removed and reported, where mounts are
-    allowed"""
+    """mount in the temporary folder, and file in /tmp with a fixed name: removed and reported, where mounts are allowed"""
     done = run(folder, {"a": MOUNT, "b": STRAY})
     good = not list(folder.glob("wt-*")) and str(folder) not in text_of(pathlib.Path("/proc/self/mountinfo"))
     allowed = (folder / "mounted").exists()

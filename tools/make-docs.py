@@ -3,10 +3,9 @@
 
 usage: make-docs.py [--check] SOURCE BUILD
 
-A table is between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of
-openmetrics.def (with those of metrics.def and blocks.def), `metrics` and a scope of metrics.def, `keys` and a JSON
-document whose schema is in BUILD (`cap-tune`; `blocks/block`: a definition in it), or `deprecated names`: of commands,
-options, JSON keys and Python. --check prints TAP and writes nothing.
+A table is between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of openmetrics.def
+(with those of metrics.def and blocks.def), `metrics` and a scope of metrics.def, `keys` and a JSON document whose schema is in BUILD
+(`cap-tune`; `blocks/block`: a definition in it), or `deprecated names`: of commands, options, JSON keys and Python. --check prints TAP and writes nothing.
 """
 import json
 import pathlib
@@ -45,8 +44,7 @@ def families(source, _, heading):
         metrics = (source / "src/metric/metrics.def").read_text()
         for identity, name, meaning in DEVICE_FAMILY.findall(metrics):
             is_live = identity == "POWER_CAP" or f"DEVICE_LIVE({identity}," in metrics
-            rows.append(family(name, "GAUGE", "domain, kind, gpu" if is_live else "domain, kind",
-                               meaning, "BOTH" if is_live else "RUN"))
+            rows.append(family(name, "GAUGE", "domain, kind, gpu" if is_live else "domain, kind", meaning, "BOTH" if is_live else "RUN"))
     for line in (source / "src/report/openmetrics.def").read_text().splitlines():
         title, row = re.fullmatch(r"/\* ([^*]+) \*/", line), ROW.match(line)
         at = title[1] if title else at
@@ -62,8 +60,7 @@ def families(source, _, heading):
 def metrics(source, _, scope):
     found = METRIC.findall((source / "src/metric/metrics.def").read_text())
     return table(["column", "kind", "meaning", "source"], [[f"`{name}`", kind.lower(), meaning, where]
-                                                         for _, of, name, kind, _, where,
-                                                           meaning in found if of == scope])
+                                                         for _, of, name, kind, _, where, meaning in found if of == scope])
 
 
 def values(schema):
@@ -73,8 +70,7 @@ def values(schema):
 
 
 def keys_of(definitions, name, prefix, path):
-    """Rows of the keys of an object and of the objects in it, one level after the other. path: the definitions that
-    contain it."""
+    """Rows of the keys of an object and of the objects in it, one level after the other. path: the definitions that contain it."""
     rows, inner = [], []
     for key, schema in definitions[name].get("properties", {}).items():
         if schema.get("deprecated"):
@@ -113,8 +109,7 @@ def deprecated(source, build, _):
                     documents.setdefault((key, schema["description"].rpartition(" ")[2]), {})[f"`{path.stem}`"] = True
     rows += [[f"key `{old}` in JSON: {', '.join(found)}", f"`{new}`", "0.1.0"] for (old, new),
              found in documents.items()]
-    families = re.findall(r'"(wattle_\w+)",.*"Deprecated: use (\w+)\."',
-                          (source / "src/report/openmetrics.def").read_text())
+    families = re.findall(r'"(wattle_\w+)",.*"Deprecated: use (\w+)\."', (source / "src/report/openmetrics.def").read_text())
     rows += [[f"metric `{old}`", f"`{new}`", "0.1.0"] for old, new in families]
     names = re.findall(r'^    "(\w+)": \("(\w+)", "(.*)"\)', (source / "python/wattle/_deprecated.py").read_text(),
                        re.M)
