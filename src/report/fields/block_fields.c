@@ -202,10 +202,10 @@ FIELD_ARRAY_OF(unit, struct block_finding, units, n_units)
 
 static const struct field unit_fields[] = {
 	FIELD(struct block_unit, name, NULL, "name of the metric that counts it"),
-	FIELD(struct block_unit, count, NULL, "number of reports"),
-	FIELD(struct block_unit, sum, NULL, "sum of the reported values"),
+	FIELD(struct block_unit, count, NULL, "how often it was reported"),
+	FIELD(struct block_unit, sum, NULL, "sum of what was reported"),
 	FIELD(struct block_unit, j_per_unit, "J", "energy per unit; null: no unit of work, or no energy"),
-	FIELD(struct block_unit, error_j_per_unit, "J", "half of the 95 % interval"),
+	FIELD(struct block_unit, error_j_per_unit, "J", "half of its 95 % interval"),
 };
 static const struct object_type unit_type = OBJECT_TYPE("unit", "Work done by a block.", unit_fields);
 
