@@ -21,7 +21,7 @@ enum fake_manner {
 	FAKE_HONEST,
 	FAKE_SILENT,    // takes the request and does not answer
 	FAKE_HALF,      // half of a reply, then nothing
-	FAKE_PIECES,    // all of it, in pieces
+	FAKE_PIECES,    // a whole reply, in pieces
 	FAKE_MAGIC,     // of another version
 	FAKE_TYPE,      // a reply to another request
 	FAKE_RESERVED,  // reserved bytes are not 0

@@ -24,7 +24,7 @@ RECORD = "share/wattle/installed.txt"
 OTHERS = ("etc/wattle", "etc/default/wattled", "etc/default/wattle-serve", "etc/default/wattle-textfile",
           "var/lib/wattle",
           "var/lib/wattle-serve")
-STANDARD = ("/usr", "/usr/local")  # where the loader, systemd, Python and pkg-config look by themselves
+STANDARD = ("/usr", "/usr/local")  # default search folders of the loader, systemd, Python and pkg-config
 
 
 def option(build, name):
@@ -105,7 +105,7 @@ def remove(destdir, record):
             kept.append(target)
             continue
         target.unlink()
-        if path.suffix == ".py":  # what Python made of it
+        if path.suffix == ".py":  # Python's cache of the file
             for made in target.parent.glob(f"__pycache__/{target.stem}.cpython-*.pyc"):
                 made.unlink()
     for path in sorted((path for path, what in record.items() if what == "folder"), reverse=True):

@@ -24,7 +24,7 @@ struct host {
 	int64_t number;
 	unsigned char run_id[16];
 	char run[37];    // the same as text
-	int64_t mono_ns; // its clock at the first sample: no two hosts have the same
+	int64_t mono_ns; // the host's clock at the first sample, different on each host
 };
 void host_init(struct host *host, int64_t number);
 

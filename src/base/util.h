@@ -31,7 +31,7 @@ static inline double seconds_between(int64_t from_ns, int64_t to_ns)
 	return (double)(to_ns - from_ns) / 1e9;
 }
 
-static inline bool text_is_same(const char *a, const char *b) // both may be NULL
+static inline bool text_is_same(const char *a, const char *b) // a and b may be NULL
 {
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }

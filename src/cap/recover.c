@@ -178,7 +178,7 @@ static bool is_dead(const struct journal *journal, const char *stem, const struc
 	for (int waited_ms = 0; lock_is_kept(journal, stem, lease); waited_ms += EXITING_POLL_MS) {
 		n_signs -= !cap_keeper_is_exiting(&lease->keeper);
 		if (waited_ms >= EXITING_MS || n_signs < 0)
-			return !lock_is_kept(journal, stem, lease); // it may have ended between the two checks
+			return !lock_is_kept(journal, stem, lease); // the owner may have ended between the two checks
 		nanosleep(&poll_interval, NULL);
 	}
 	return true;

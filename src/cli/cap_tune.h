@@ -36,7 +36,7 @@ bool cap_tune_parse(const struct command *command, int argc, char **argv, struct
 /* ---- cap_tune_devices.c ---- */
 struct tune_device {
 	struct cap_device *cap; // owned by the device list
-	size_t sensor;          // its index in sensors.devices
+	size_t sensor;          // index of the device in sensors.devices
 	struct cap_hold *hold;  // owned; NULL: none
 	double previous;        // W or MHz; NaN unknown
 };

@@ -55,7 +55,7 @@ struct control {
 	int peer_fd;                // owned: pidfd of the library's process
 	int watch_fd;               // owned: epoll of both, readable when control_read must be called
 	bool has_ended;             // the process was waited for
-	struct tracker_ended ended; // its exit information
+	struct tracker_ended ended; // exit information of the process
 };
 
 // Takes ownership of the descriptor; `text` is the argument of --control-fd. -EINVAL: not the number of a connected socket.

@@ -164,7 +164,7 @@ static void keep_marks(struct energy_track *track, int64_t to_ns)
 		struct curve_walk at = {.curve = &view.curve};
 		struct edge_walk edge = {.curve = &view.curve};
 		mark->point = point_at(&view, &edge, &at, mark->t_ns);
-		mark->point.inside = false; // its stretch is discarded
+		mark->point.inside = false; // the stretch around the mark is discarded
 		arena_free(view.arena);
 	}
 }

@@ -22,7 +22,7 @@ struct energy_mark {
 	int64_t energy_uj; // energy read so far
 	uint32_t n_lost;   // see energy_track_losses
 	bool is_set, was_readable;
-	bool is_kept; // its readings have been discarded: `point` has their result
+	bool is_kept; // the readings have been discarded: `point` has the result
 	struct edge_point point;
 };
 
@@ -37,7 +37,8 @@ struct energy_track {
 	int64_t added_uj;                // energy added by the last reading
 	int64_t last_ns, last_power_mw;  // the last reading; 0: none
 	int64_t power_ns;                // time of the last power reading; 0: none
-	double power_w, integrated_uj;   // without a counter: that power, and its integral in the unit of energy_uj
+	double power_w, integrated_uj;   // without a counter: last power reading, and the integral of power in the unit
+					 // of energy_uj
 	int64_t moved_ns;                // time of the last counter update
 	int64_t seen_ns, rest_ns;        // time of the reading that showed it; time since the previous such reading
 	uint64_t n_updates;              // counter updates since the first reading

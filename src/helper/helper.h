@@ -135,7 +135,7 @@ void sandbox_limit_resources(size_t n_descriptors);
 void sandbox_drop_capabilities(void);
 struct sandbox_needs {
 	const struct wattle_env *env;
-	const struct cap_devices *devices; // their registers stay writable
+	const struct cap_devices *devices; // registers of these devices stay writable
 	/* The devices include an NVIDIA GPU: keep CAP_SYS_ADMIN, which its driver requires for setting a limit, and
 	 * access to the driver's device files. Nothing else needs a capability: root owns the files that wattled reads
 	 * and writes. */

@@ -241,11 +241,11 @@ struct live_span { // a running span of a run
 
 struct live_run { // a run in progress, read from its file
 	const char *path, *command;
-	double target_j, total_j; // so far, as in its report, J; NaN: unknown
-	int64_t start_ns;         // start of its segment, on this machine's clock
-	int64_t stored_ns;        // time of its last sample; VALUE_MISSING: none yet
+	double target_j, total_j; // so far, as in the run's report, J; NaN: unknown
+	int64_t start_ns;         // start of the segment, on this machine's clock
+	int64_t stored_ns;        // time of the last sample; VALUE_MISSING: none yet
 	bool is_late;             // the last sample is much older than the interval
-	bool is_adding_up;        // its history is long and still being summed; energy is unknown until then
+	bool is_adding_up;        // the run's history is long and still being summed; energy is unknown until then
 	bool is_over;
 	struct live_span *spans; // ordered by start; outer spans before inner ones
 	size_t n_spans;

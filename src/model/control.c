@@ -247,7 +247,7 @@ static bool slice_for(struct turning *t, size_t i, const struct value *whole)
 		if (k != axis)
 			slice->dims[slice->rank++] = whole->dims[k];
 	if (!dims_unify(t->turns, whole->dims[axis], &t->turns))
-		return op_contradiction(t->op, "inputs of %lld and %lld slices", (long long)t->turns,
+		return op_contradiction(t->op, "the scanned inputs have %lld and %lld slices", (long long)t->turns,
 			(long long)whole->dims[axis]);
 	return true;
 }

@@ -38,7 +38,7 @@ static bool read_dims(struct walk *walk, const char *name, const int64_t *dims, 
 	bool fits = true, empty = false;
 	for (size_t i = 0; i < n; i++) {
 		if (dims[i] < 0) {
-			walk_fail(walk, -EBADMSG, "%s: tensor '%.200s' has a size of %lld", walk->path, name,
+			walk_fail(walk, -EBADMSG, "%s: tensor '%.200s' has the invalid size %lld", walk->path, name,
 				(long long)dims[i]);
 			return false;
 		}

@@ -243,7 +243,7 @@ static void count_own(const struct process_row *before, int64_t last_t_ns, struc
 	row->late_ns = row->counted_ns = 0;
 	if (before != NULL)
 		row->used_ns = row->own_ns > before->own_ns ? row->own_ns - before->own_ns : 0;
-	else // it is new, or it was hidden before, or this is the first sample
+	else // the process is new or was hidden before, or this is the first sample
 		row->used_ns = value_ok(last_t_ns) && row->now.start_ns >= last_t_ns - NS_PER_S / 10 ? row->own_ns
 												     : VALUE_MISSING;
 }

@@ -331,7 +331,7 @@ static void read_member(struct memory_reader *reader, const struct tree *tree, s
 	struct smaps_state state = {.is_main = member->is_main};
 	int r = read_smaps(reader, tree, member, &state);
 	if (r < 0) {
-		reader->n_unread += r != -ESRCH && r != -ENOENT; // these have ended
+		reader->n_unread += r != -ESRCH && r != -ENOENT; // with these errors the process has ended
 		return;
 	}
 	group_add(member->is_main ? &reading->main : &reading->descendants, &state);

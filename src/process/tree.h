@@ -75,7 +75,7 @@ struct tree_member_memory {
 	bool is_read;    // the values below come from a reading; else only inherited_bytes is valid
 	bool has_forked; // forked from another member without an exec since: it shares its parent's pages until it writes to them
 	bool is_stale;   // has forked since the reading: formerly private pages may be shared now
-	bool is_denied;  // its page map can't be read, or reading costs too much: not retried until an exec
+	bool is_denied;  // the page map can't be read, or reading costs too much: not retried until an exec
 	int64_t private_bytes, anonymous_bytes, file_bytes, minor_faults; // values at the reading
 	int64_t inherited_bytes;      // anonymous memory of its parent when the process was found
 	char name[PROCESS_NAME_SIZE]; // name when has_forked was last determined: an exec changes it
@@ -133,7 +133,7 @@ struct tree {
 	bool attached;
 	bool is_foreign; // /proc shows other pids than fork and wait return (see machine.h). Pids here are those of /proc
 	struct cgroup *cgroup;  // borrowed; NULL: the target is a process and its descendants
-	int64_t cgroup_base_ns; // its CPU account when the recorder started
+	int64_t cgroup_base_ns; // the cgroup's CPU account when the recorder started
 	int64_t cgroup_cpu_ns;  // CPU time in it since; VALUE_MISSING: no account, the members' own times are summed
 	int64_t listed;         // processes in it at the last round; 0: empty or gone
 	int64_t round_t_ns;     // time of the last round
@@ -177,8 +177,8 @@ void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals
 
 // Reads the cgroup's account now. A container's cgroup is removed milliseconds after its last process ends.
 void tree_read_account(struct tree *tree);
-bool tree_is_companion(const struct tree *tree, pid_t pid); // whether it is env->companion; pid as in this /proc
-// The pid in this /proc of a process known from fork or wait; valid until it is reaped.
+bool tree_is_companion(const struct tree *tree, pid_t pid); // whether the process is env->companion; pid as in this
+// /proc The pid in this /proc of a process known from fork or wait; valid until it is reaped.
 pid_t tree_pid(const struct tree *tree, pid_t pid);
 // Call when the recorder has reaped `pid` (from tree_pid): usage, including its children's, is final. `last`: its stat
 // line as a zombie, NULL if it could not be read.

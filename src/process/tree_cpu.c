@@ -113,7 +113,7 @@ void tree_reaped(struct tree *tree, pid_t pid, const struct rusage *usage, const
 	int64_t usage_ns = timeval_ns(&usage->ru_utime) + timeval_ns(&usage->ru_stime);
 	add_usage(&tree->reaped, usage);
 	struct tree_member *member = tree_find(tree, pid);
-	if (member == NULL) { // it started and ended between two samples
+	if (member == NULL) { // the process started and ended between two samples
 		tree->n_seen += tree->exits == NULL;
 		tree->reaped_ns += usage_ns;
 		return;

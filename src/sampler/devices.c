@@ -65,7 +65,7 @@ static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, 
 		return false;
 	row[DEVICE_ENERGY] = (int64_t)counter->total;
 	if (!is_beginning(event))
-		row[DEVICE_ENERGY_RAW] = VALUE_MISSING; // it follows from the one stored at the beginning
+		row[DEVICE_ENERGY_RAW] = VALUE_MISSING; // follows from the raw value stored at the beginning
 	bool moved = update_detector_feed(&sampler->detectors[device], t_ns, (uint64_t)raw_uj);
 	if (moved)
 		keep_period_up(domain, &sampler->detectors[device], &sampler->periods[device]);

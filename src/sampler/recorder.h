@@ -27,7 +27,7 @@ struct sensor_locks {
 	int64_t rank;            // this recorder's; VALUE_MISSING: unknown
 	struct sensor_lock {
 		struct claim claim;
-		const struct domain *first; // of its devices: names the claim
+		const struct domain *first; // first device of the claim: gives the claim its name
 		pid_t reported_owner;       // reader in the last event; 0: none, or unknown
 	} * locks;                          // owned
 	size_t n;
@@ -195,13 +195,13 @@ struct recorder_progress {
 	double power_w, cpu_cores;       // since the last call; NaN: unknown
 	int64_t rss_bytes, processes;    // VALUE_MISSING unknown
 	int64_t steps;                   // calls of options->step that have ended
-	const struct step_point *points; // their ends since the last call, n_points of them; borrowed
+	const struct step_point *points; // ends of steps since the last call, n_points of them; borrowed
 	size_t n_points;
 };
 
 struct recorder_outcome { // end of a process that is not a child of the recorder
 	int wait_status;
-	struct rusage usage; // its own and that of all descendants that were waited for; without ru_maxrss
+	struct rusage usage; // of the process and all descendants that were waited for; without ru_maxrss
 };
 
 struct recorder_options {

@@ -48,7 +48,7 @@ static pid_t admit(void *data, const struct received_ring *received)
 	pid_t pid = tree_pid(&recorder->tree, received->pid);
 	bool is_admitted = received->pidfd >= 0 && is_of_target(recorder, pid);
 	for (int i = 0; i < WALKS_MAX && !is_admitted && !has_ended(received); i++)
-		is_admitted = is_of_target(recorder, pid); // one of its parents may just have ended
+		is_admitted = is_of_target(recorder, pid); // one of the process's parents may just have ended
 	return is_admitted || (received->has_token && has_ended(received)) ? pid : 0;
 }
 

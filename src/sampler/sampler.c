@@ -128,7 +128,7 @@ static void read_hwm(struct sampler *sampler, int64_t t_ns, int64_t main_rss_byt
 {
 	bool due = !value_ok(sampler->hwm_t_ns) || t_ns - sampler->hwm_t_ns >= hwm_period_ns ||
 		main_rss_bytes > sampler->main_peak_rss_bytes;
-	bool has_ended = tree_find(sampler->tree, sampler->tree->main_pid) == NULL; // its pid may have been reused
+	bool has_ended = tree_find(sampler->tree, sampler->tree->main_pid) == NULL; // then the pid may have been reused
 	if (!due || !value_ok(main_rss_bytes) || has_ended)
 		return;
 	sampler->hwm_t_ns = t_ns;

@@ -77,7 +77,7 @@ static inline bool sampler_reads(const struct sampler *sampler, size_t device)
 void sampler_choose_sensors(struct sampler *sampler);
 // Takes one sample. Records that do not fit into the batch are counted in batch->n_lost.
 void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch);
-void sampler_event(struct sampler *sampler, const struct event *event); // its texts are copied, except `sensor`
+void sampler_event(struct sampler *sampler, const struct event *event); // texts are copied, except `sensor`
 void sampler_forget_events(struct sampler *sampler);
 
 /* The devices' part of a tick, and the quick readings between two ticks that find the update times of counters. */

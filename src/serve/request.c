@@ -113,7 +113,9 @@ static int find(const struct mhd *mhd, struct MHD_Connection *connection, const 
 		return request_wants_openmetrics(header_of(mhd, connection, "Accept")) ? RESPONSE_OPENMETRICS
 										       : RESPONSE_TEXT;
 	if (strcmp(path, "/now.json") == 0)
-		return has_argument(mhd, connection, "history") || has_argument(mhd, connection, "trail") // its old name
+		return has_argument(mhd, connection, "history") || has_argument(mhd, connection, "trail") // //
+													  // deprecated
+													  // name
 			? RESPONSE_HISTORY
 			: RESPONSE_NOW;
 	return -1;

@@ -10,7 +10,7 @@ enum span_kind {
 	SPAN_KINDS
 };
 
-enum span_close { // how a span ended; in files as span_close_name
+enum span_close { // end of a span; in files as span_close_name
 	SPAN_ENDED,
 	SPAN_OPEN,          // not ended (yet); end_ns is VALUE_MISSING
 	SPAN_UNWOUND,       // without its own end (longjmp), closed by the end of an outer one
@@ -19,7 +19,7 @@ enum span_close { // how a span ended; in files as span_close_name
 	SPAN_AT_DEATH,      // its process ended first
 	SPAN_CLOSES
 };
-extern const char *const span_close_names[], *const span_kind_names[]; // in their order, NULL-terminated
+extern const char *const span_close_names[], *const span_kind_names[]; // in enum order, NULL-terminated
 const char *span_close_name(enum span_close close); // "ended", "open", "unwound", "thread end", "exec", "death"
 int span_close_from_name(const char *name);         // -1: no such name
 const char *span_kind_name(enum span_kind kind);    // "nested", "range"

@@ -222,8 +222,8 @@ void step_end(const struct step_end *end, void (*on_message)(const char *text))
 	bool whole = pid < 0 || read_line(fds[0], clock_now_ns() + end->settings->wait_ns, text, sizeof(text));
 	close(fds[0]);
 	if (!whole) {
-		kill(pid, SIGKILL);  // in case it has not created its session yet
-		kill(-pid, SIGKILL); // its session, with all processes it has started
+		kill(pid, SIGKILL);  // in case the process has not created its session yet
+		kill(-pid, SIGKILL); // the session, with all processes started in it
 	}
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;

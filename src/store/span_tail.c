@@ -93,7 +93,7 @@ static int add_begun(struct span_tail *tail, sqlite3 *db)
 	}
 	sqlite3_finalize(s);
 	if (r != SQLITE_DONE) {
-		tail->n_spans = n_before; // these spans are read again at the next update
+		tail->n_spans = n_before; // spans beyond the capacity are read again at the next update
 		return r;
 	}
 	if (tail->more > 0)

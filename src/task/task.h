@@ -96,7 +96,7 @@ int push_end(struct send *send, const char *path, struct wattle_error *reterr);
 struct push_result {
 	struct send_count sent;
 	char run_id[40];
-	bool is_live; // its recorder is running: the final rows so far have been sent
+	bool is_live; // the recorder is running: the final rows so far have been sent
 };
 
 /* Sends the whole file. If the server becomes unavailable, retries for up to wait_ns without a successful batch. The message of

@@ -59,7 +59,7 @@ def killed_recorder(workdir):
     pid = program(workdir)
     os.kill(parent(pid), signal.SIGKILL)
     wait_until(lambda: process.poll() is not None, "the end")
-    if is_alive(pid):  # it holds the pipes
+    if is_alive(pid):  # the command holds the pipes
         os.kill(pid, signal.SIGTERM)
     done = workdir.finish(process)
     assert done.returncode == 128 + signal.SIGKILL and "could not be measured" not in done.stderr, done

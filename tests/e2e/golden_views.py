@@ -24,7 +24,7 @@ WORKER = BUILD / "tests/fakes/gpu_worker"
 STILL = re.compile(r"(limit|size|info|cores|processes|threads|temperature|clock_hertz|throttled|utilization|memory_used)")
 NUMBER = re.compile(r"(?<![\w.#])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w#])")
 BARS = re.compile(r"[░▒▓█▉▊▋▌▍▎▏▚]+")
-OPEN_LISTS = {"curve", "parameters", "notes", "added_caps", "values"}  # whose length depends on measured values
+OPEN_LISTS = {"curve", "parameters", "notes", "added_caps", "values"}  # fields whose length depends on measured values
 REMARKS = {"note", "ended_because"}
 CARDS = """
 gpu

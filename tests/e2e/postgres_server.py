@@ -202,7 +202,7 @@ class Server:
     def pause(self, on=True):
         """The server exists and does not answer."""
         for pid in [self.process.pid, *children_of(self.process.pid)]:
-            with contextlib.suppress(ProcessLookupError):  # it ended just now: its client had left
+            with contextlib.suppress(ProcessLookupError):  # the back end has just ended: its client had left
                 os.kill(pid, signal.SIGSTOP if on else signal.SIGCONT)
 
     # ---- its disk ----

@@ -25,7 +25,7 @@ def seen(workdir, env):
         text = text.replace(env[variable], variable)
     rows = json.loads(text)["sensors"]
     for row in rows:
-        if row["sensor"] in ("perf", "nvml"):  # they keep counting
+        if row["sensor"] in ("perf", "nvml"):  # counters keep counting
             row["last"] = row["update_period_s"] = row["update_jitter_s"] = None
     return rows
 

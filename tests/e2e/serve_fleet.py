@@ -345,7 +345,7 @@ def textfiles(workdir):
         found = samples(path.read_text())
         assert not [name for name, _ in found if not name.startswith("wattle_")]
         energies.append(total(found, "wattle_energy_joules_total"))
-        assert total(found, "wattle_self_cpu_seconds_total") > 0  # which is at the end
+        assert total(found, "wattle_self_cpu_seconds_total") > 0  # the last series of the file
     assert energies == sorted(energies) and len(set(energies)) > 5, energies
     if shutil.which("promtool"):
         checked = subprocess.run(["promtool", "check", "metrics"], input=path.read_bytes(), capture_output=True)

@@ -66,7 +66,7 @@ class Work:
     is_killed: bool = False   # with its recorder, at end_s
     is_recorded: bool = True  # False: not measured
     step: str | None = None   # of the scheduler
-    is_outer: bool = False    # it measured the launcher, and with it the ranks of its node
+    is_outer: bool = False    # the recorder measured the launcher, and with it the ranks of the node
 
     def __post_init__(self):
         self.spans = [span for span in self.spans if span[1] < self.end_s]

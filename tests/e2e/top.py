@@ -84,7 +84,7 @@ def without_utf8(workdir):
     """LC_ALL=C: ASCII only"""
     text = picture(workdir, "-i", "100ms", env={"LC_ALL": "C"})
     assert text.isascii() and "wattle top | " in text, text
-    if "estimated" in text:  # such bars are hatched, and no others
+    if "estimated" in text:  # only bars of estimated values are hatched
         assert "+ wattle " in text and "% wattle " not in text, text
 
 

@@ -218,7 +218,7 @@ def readings_are_counters(workdir):
         counter = trace.counter(name)
         assert counter.unit == unit and len(rows) > 100
         values, at = counter.values, 0
-        for t_ns, value in rows:  # it holds until the next one
+        for t_ns, value in rows:  # a value holds until the next one
             while at + 1 < len(values) and values[at + 1][0] <= t_ns and not math.isnan(values[at + 1][1]):
                 at += 1
             near(values[at][1], value * scale, relative=1e-12)
@@ -392,7 +392,7 @@ def damaged_runs(workdir):
     """segments that overlap, end before they begin or last for centuries: each time once, and each trace is complete"""
     workdir.burn("cpu", "0.2", options=("-i", "10ms"))
     run = sqlite3.connect(workdir.folder / "run.sqlite")
-    run.execute("update segment set end_ns = start_ns + 100000000")  # there are samples behind it as well
+    run.execute("update segment set end_ns = start_ns + 100000000")  # there are also samples after this end
     run.commit()
     for sql, duration_s in DAMAGE:
         shutil.copy(workdir.folder / "run.sqlite", workdir.folder / "damaged.sqlite")

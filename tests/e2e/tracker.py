@@ -152,7 +152,7 @@ def a_crash(workdir):
     """kill -9 of the program: the run file is complete"""
     Acted(workdir, "crash", status=-signal.SIGKILL)
     report = whole(workdir)
-    near(report["cpu"]["target_cpu_s"], 0.5, absolute=0.25)  # it is not waited for: values of the last sample
+    near(report["cpu"]["target_cpu_s"], 0.5, absolute=0.25)  # the process is not waited for: values of the last sample
 
 
 @test

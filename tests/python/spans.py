@@ -161,7 +161,7 @@ def generators(workdir):
 
 @test
 def exceptions(workdir):
-    """exception: passes through a span unchanged, and the span ends where it left"""
+    """exception: passes through a span unchanged, and the span ends where the exception left it"""
     assert calls(workdir, """
     class Odd(BaseException):
         pass

@@ -227,7 +227,7 @@ static int measure_slots(struct deconvolve_job *job, const double *time_s)
 	for (size_t c = 0; c < job->timeline->n_columns; c++)
 		domain->slot_s[domain->slots.of[c]] += time_s[c];
 	for (size_t i = 0; i < job->timeline->n_pieces; i++)
-		domain->call_s[domain->slots.of[job->timeline->pieces[i].column]]++; // their number for now
+		domain->call_s[domain->slots.of[job->timeline->pieces[i].column]]++; // first the number of calls
 	for (size_t i = 0; i < domain->slots.n; i++)
 		domain->call_s[i] = domain->slot_s[i] / fmax(domain->call_s[i], 1);
 	return 0;

@@ -44,7 +44,8 @@ struct walk {
 	double variance_j2;          // of the previous equation, decorrelated
 	double length_s, residual_j; // of the current equation
 	double white_j
-		[DECONVOLVE_ENERGIES]; // its decorrelated residuals: of the explained energy, or of each of `energies`
+		[DECONVOLVE_ENERGIES]; // decorrelated residuals of the current equation: of the explained energy, or of
+				       // each of `energies`
 	double *const *energies;       // NULL: the energy that the segments explain
 	const double *white;           // coefficients of the current equation, decorrelated
 	size_t pending;                // number of equations in model->white that are not in the normal equations yet

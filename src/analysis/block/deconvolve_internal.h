@@ -61,7 +61,7 @@ struct deconvolve_updates { // updates of a counter in one segment, as in the cu
 		[DECONVOLVE_ENERGIES]; // candidates for the explained energy since then; NULL: same as another one, or unknown
 	double *j;                     // the chosen one: see deconvolve_explain
 	double even_share;             // constant ratio of j to the energy of all programs; 0: j is the target's own
-	double target_share;           // that ratio for the candidates that have one
+	double target_share;           // even_share of the candidates that have one
 	int64_t start_ns;
 	double length_s; // length of the segment
 };
@@ -82,7 +82,7 @@ struct deconvolve_sweep { // walk over the pieces: cumulative time of each slot 
 	size_t at;
 	double now_s;
 	double *time_s;        // per slot, up to the first piece that has not ended
-	double begin_s, end_s; // of that piece
+	double begin_s, end_s; // of the first piece that has not ended
 };
 
 // The first piece that ends after an instant.
@@ -103,7 +103,7 @@ struct deconvolve_segment { // equations of a segment
 	double *t_s; // times of the updates, not descending; NaN: left out
 	double blur_s;
 	double from_s;       // duration of the run before this segment
-	size_t error_column; // its first column for errors of its update times; 0: none
+	size_t error_column; // first column for errors of the segment's update times; 0: none
 };
 
 /* Columns of the equations: the power of each slot; a slow drift of the total power; and for each segment an offset of

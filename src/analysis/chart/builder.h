@@ -67,7 +67,7 @@ struct chart_gauge {
 	struct run_values values;
 	size_t n;
 	double scale;
-	const struct run_device *device; // its extra polls of counters are skipped; NULL: a run's samples
+	const struct run_device *device; // skips the device's extra polls of counters; NULL: a run's samples
 };
 int resampler_gauge(const struct chart_work *work, struct chart_series *series,
 	const struct chart_gauge *gauge); // -ENOMEM
@@ -79,7 +79,7 @@ struct chart_meter {
 	const struct curve *curve;
 	int64_t hole_ns;
 	size_t next;       // first row with a reading at or after the end of the latest interval; device->n: none
-	bool any;          // there is a reading before it …
+	bool any;          // there is a reading before row `next` …
 	int64_t before_ns; // … at this time
 };
 bool meter_covers(struct chart_meter *meter, size_t segment, int64_t from_ns, int64_t to_ns, double energy_j);

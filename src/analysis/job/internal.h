@@ -14,7 +14,7 @@ struct reader { // source of a domain's readings during an interval
 };
 
 struct joined {                   // a domain of a machine, joined from all of its successive readers
-	struct run_device device; // its columns are in the job's arena
+	struct run_device device; // columns are in the job's arena
 	const char *key;          // identity in every recording: the UUID of a GPU, else the name
 	struct reader *readers;   // n_readers, in order of time; none: no recorder could read the domain
 	size_t n_readers;
@@ -65,8 +65,10 @@ struct job_work {
 int machines_find(struct job_work *work);
 void members_mark_nested(struct job_work *work);
 int machine_join(struct job_work *work, struct machine *machine);
-int machine_make(struct job_work *work, struct machine *machine); // its run and findings; includes machine_join
-int member_make(struct job_work *work, struct member *member);    // its run and findings
+int machine_make(struct job_work *work, struct machine *machine); // machine_make(struct job_work *work, struct machine
+								  // *machine); // run and findings of the machine;
+								  // includes machine_join
+int member_make(struct job_work *work, struct member *member); // run and findings of the member
 int downsampled_blocks_add_error(const struct job_work *work, struct member *member);
 int nodes_make(struct job_work *work);
 int ranks_make(struct job_work *work);

@@ -25,7 +25,7 @@ struct rank_domain {
 };
 
 struct job_rank {
-	const struct job_run *run;         // its latest recording
+	const struct job_run *run;         // latest recording
 	const struct findings *findings;   // findings of that recording, with its machine's sensors and its own GPUs;
 					   // without times
 	const char *step;                  // Slurm step; NULL none
@@ -45,7 +45,8 @@ struct job_rank {
 	double waiting_w;            // mean power in waiting blocks; NaN unknown
 	double end_wait_s;           // from its end to the end of the last rank
 	double work_s;               // duration_s minus waiting_s
-	bool ended_early;            // it failed or was cut off while other ranks continued; not compared with them
+	bool ended_early;            // the rank failed or was cut off while other ranks continued; not compared with
+				     // them
 	/* Another recorder of this job measured its processes too (`wattle run mpirun … wattle run …`): the energy
 	 * counts there, and this row is excluded from sums and spreads. */
 	bool nested;
@@ -82,7 +83,7 @@ struct job_block {
 
 struct slowest {            // the rank that worked longest, and its cost to the others
 	int64_t rank;       // index; -1: unknown (one rank, or no comparable ranks)
-	double over_mean_s; // its work_s minus the mean
+	double over_mean_s; // work_s of this rank minus the mean
 	double over_percent;
 	double waited_s; // waiting time of the other ranks: sum of (its work_s - theirs)
 	double waited_j; // energy at each rank's power in waiting blocks, else at its mean power; estimated

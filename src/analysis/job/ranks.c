@@ -115,7 +115,7 @@ static int add_member(struct job_work *work, struct job_rank *row, struct member
 	row->cpu_s += f->target_cpu_s + known;
 	row->energy_j += f->ledger.target_j + known; // the sum is unknown if one term is
 	row->error_j += f->target_error_j + known;   // linear: errors of a method are systematic
-	if (!isnan(member->waiting_s)) {     // then the energy is known too, or the sum is unknown
+	if (!isnan(member->waiting_s)) {     // waiting time is known: so is the energy, or the sum is unknown
 		row->waiting_j = isnan(row->waiting_s) ? member->waiting_j : row->waiting_j + member->waiting_j;
 		row->waiting_s = nan_sum(row->waiting_s, member->waiting_s);
 	}

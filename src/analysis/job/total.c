@@ -81,7 +81,7 @@ static int make_devices(struct job_work *work)
 		const struct machine *machine = &work->machines[m];
 		for (size_t d = 0; d < machine->run.n_devices; d++) {
 			run->devices[run->n_devices] = machine->run.devices[d];
-			run->devices[run->n_devices].seen_ns = NULL; // it refers to the machine's segments
+			run->devices[run->n_devices].seen_ns = NULL; // seen_ns refers to the machine's segments
 			if (shift_times(work, machine, &run->devices[run->n_devices++]) < 0)
 				return -ENOMEM;
 		}

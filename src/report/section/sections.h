@@ -86,7 +86,7 @@ void page_charts(struct buf *out, const struct charts *charts); // JSON data blo
 
 // Shares of a whole as pieces of one bar; pieces with a share of 0 or less are omitted.
 struct bar_piece {
-	const char *css; // of its colour
+	const char *css; // class of the colour
 	double from, share;
 	bool is_hatched;
 };

@@ -18,7 +18,7 @@ static int64_t target_percent(const struct drm_use *drm, const struct kfd_use *k
 	bool computes = kfd != NULL && kfd->target_processes > 0,
 	     others_compute = kfd != NULL && kfd->others_processes > 0;
 	if (computes && !others_compute)
-		return busy; // it is the only compute process
+		return busy; // the target has the only compute process
 	if (computes) {
 		int64_t units = value_ok(kfd->target_units) && value_ok(kfd->others_units)
 			? kfd->target_units + kfd->others_units

@@ -268,7 +268,7 @@ static struct span_process *process_of(struct span_collector *collector, const s
 	bool is_over = process != NULL && has_ended(process->pidfd);
 	if (process != NULL && (process->image != received->hello.image || (is_over && !has_ended(received->pidfd)))) {
 		set_over(collector, process, is_over ? SPAN_AT_DEATH : SPAN_AT_EXEC);
-		process->is_replaced = true; // its rings are read later
+		process->is_replaced = true; // the rings of the replaced process are read later
 		process = NULL;
 	}
 	if (process == NULL) {

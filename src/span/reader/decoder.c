@@ -374,7 +374,7 @@ size_t span_decoder_feed(struct span_decoder *decoder, const struct span_record 
 	while (at < n) {
 		const struct span_record *record = &records[at];
 		uint32_t count = span_record_count(record);
-		if (count == 0) { // its length is unknown: skip one record
+		if (count == 0) { // the length of the event is unknown: skip one record
 			c.counts->bad_records++;
 			at++;
 			continue;

@@ -99,7 +99,7 @@ struct span_counts {
 	uint64_t stray_ends;  // ends without a begin
 	uint64_t clamped;     // times earlier than the previous one or the stream's begin, or in the future
 	uint64_t unwound;     // spans closed by the end of an outer one
-	uint64_t dropped;     // spans without room here
+	uint64_t dropped;     // spans dropped because the decoder was full
 };
 
 struct span_recording { // shared by all streams
@@ -159,8 +159,8 @@ struct received_ring { // a received ring
 	pid_t pid;                  // as reported by the kernel
 	pid_t shown_pid;            // result of `admit`
 	uid_t uid;
-	int pidfd;        // of that process; -1: it has ended
-	bool has_token;   // it has the token, although the process could not be looked up
+	int pidfd;        // of the process; -1: the process has ended
+	bool has_token;   // the sender has the token, although the process could not be looked up
 };
 
 struct listener_callbacks {
@@ -215,7 +215,7 @@ struct span_ring {
 	struct ring_header *header; // owned mapping
 	uint32_t n_records;
 	uint64_t tail;                // records read; kept here because the header is writable by the program
-	bool is_started;              // its reading was started and not finished
+	bool is_started;              // reading of the ring was started and not finished
 	uint64_t goal;                // end of the present reading: head of the ring when it started
 	uint32_t round;               // last round in which it was read completely
 	int64_t mapped_bytes;         // upper bound of its mapped memory

@@ -171,7 +171,7 @@ bool ranges_have(const struct ranges *ranges, int64_t number);
  * readings between ticks may still add rows after it, and readers who thin samples keep the last sample of a recording. After
  * the recorder has exited everything is final. */
 
-struct source_mark {  // how far a table has been sent
+struct source_mark { // position up to which a table has been sent
 	int64_t mark; // LAYOUT_BY_TIME, LAYOUT_BY_ROWID; VALUE_MISSING: nothing sent yet
 	int64_t n;    // rows
 };

@@ -10,7 +10,7 @@ static const struct cpu_row {
 	{"a quarter of the busy time is the target's: gets a quarter", 0.5, 0, 0, 2, 25, 75, 0, 0, 0},
 	{"main process and descendants count as one target", 0.5, 0.5, 0, 2, 50, 50, 0, 0, 0},
 	{"wattle's own CPU time: measurement overhead", 1, 0, 0.5, 2, 50, 25, 25, 0, 0},
-	{"nobody busy: idle", 0, 0, 0, 0, 0, 0, 0, 100, 0},
+	{"no program busy: idle", 0, 0, 0, 0, 0, 0, 0, 100, 0},
 	{"clocks finer than the machine's ticks: shares never exceed the total", 2, 1, 1, 2, 75, 0, 25, 0, 0},
 	{"/proc/stat unknown: unattributed", 1, 0, 0, NAN, 0, 0, 0, 0, 100},
 };
@@ -231,9 +231,10 @@ static const struct uncertainty_row {
 	double error_j;
 } uncertainty_rows[] = {
 	{"alone on the CPU: no error", DOMAIN_PACKAGE, 1, 0, 0},
-	{"half of the CPU time: 11 % of it, and half of that for the error of the other half", DOMAIN_PACKAGE, 1, 1,
+	{"half of the CPU time: error of 11 % of the energy, times the others' share of 50 %", DOMAIN_PACKAGE, 1, 1,
 		0.11 * 500 * 0.5},
-	{"a little of the CPU time: nearly 11 % of it", DOMAIN_PACKAGE, 0.02, 1.98, 0.11 * 10 * 0.99},
+	{"1 % of the CPU time: error of 11 % of the energy, times the others' share of 99 %", DOMAIN_PACKAGE, 0.02, 1.98,
+		0.11 * 10 * 0.99},
 	{"alone on the GPU: no error", DOMAIN_GPU, 70, 0, 0},
 	{"half of the SM time", DOMAIN_GPU, 40, 40, 0.25 * 500 * 0.5},
 	{"a quarter of the memory in use, by RSS", DOMAIN_DRAM, 1, 3, 0.6 * 250 * 0.75},

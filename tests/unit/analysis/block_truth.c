@@ -184,12 +184,12 @@ static void all_kinds(void **state)
 // millisecond.
 // clang-format off
 static const struct kind rows[] = {
-	{"half of them wait", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {1, 1}, 0.001, false, 0.5},
+	{"half of the blocks wait", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {1, 1}, 0.001, false, 0.5},
 	{"all compute", 4, 0.01, 0.04, 0.1, 10, 0, false, {1, 1}, 0.001, false, 0.15},
 	{"all compute, other programs start and end", 4, 0.01, 0.04, 0.1, 10, 0, false, {0, 3}, 0.001, false, 0.2},
 	{"no other programs", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0, 0}, 0.001, false, 0.1},
 	{"CPU time to the nanosecond", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {1, 1}, 0.001, true, 0.5},
-	{"each computes a part of its time", 4, 0.01, 0.04, 0.1, 10, 0, true, {1, 1}, 0.001, false, 0.5},
+	{"each block computes for a part of its time", 4, 0.01, 0.04, 0.1, 10, 0, true, {1, 1}, 0.001, false, 0.5},
 	{"other programs start and end", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0.2, 3}, 0.001, false, 0.6},
 	{"100 ms counter", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {1, 1}, 0.1, false, 0.5},
 	{"20 ms counter, other programs start and end", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0.2, 3}, 0.02, false, 0.7},

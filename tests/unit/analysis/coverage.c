@@ -292,7 +292,7 @@ static const struct row {
 	{"power, mean of the second before; short", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {1, 3}, PLAIN,
 		meter_power_held},
 	{"power, mean of a second, program", 0.1, 0, 0, PROGRAM, {0.05, 0.1}, {1, 12}, PLAIN, meter_power_averaged},
-	{"power, mean of a second, still when idle", 0.1, 0, 0, PROGRAM, {0.05, 0.1}, {1, 12}, PLAIN,
+	{"power, mean of a second, not updated while idle", 0.1, 0, 0, PROGRAM, {0.05, 0.1}, {1, 12}, PLAIN,
 		meter_power_still_when_idle},
 	{"power, mean of 100 ms, steps", 0.1, 0, 0, LOAD_STEPS, {0.02, 0.1}, {1, 12}, PLAIN, meter_power_prompt},
 	{"power, mean of 100 ms, random", 0.1, 0, 0, LOAD_RANDOM, {0.02, 0.1}, {1, 12}, PLAIN, meter_power_prompt},

@@ -180,7 +180,7 @@ static const struct twice_row {
 	int64_t gaps;
 } twice_rows[] = {
 	{"counter and power agree: counter used", as_it_is, 101, 1000, 1010, 0, false, PROVENANCE_MEASURED, 0},
-	{"power half as much again: a warning, counter used", as_it_is, 150, 1000, 1500, 0, true, PROVENANCE_MEASURED,
+	{"power 50 % above the counter's: a warning, counter used", as_it_is, 150, 1000, 1500, 0, true, PROVENANCE_MEASURED,
 		0},
 	{"no power readings: no comparison", as_it_is, NAN, 1000, NAN, 0, false, PROVENANCE_MEASURED, 0},
 	{"quick readings between samples: no gaps in the power", quick_looks, 100, 1000, 1000, 0, false,

@@ -109,7 +109,7 @@ struct course { // of one program
 static void run_program(const struct kind *kind, double step_s, uint64_t seed, struct course *course)
 {
 	struct program program = {.rng = rng_init(seed, 1)};
-	double time_s = 3, energy_j = 200; // it starts up
+	double time_s = 3, energy_j = 200; // the program starts up
 	for (int i = 0; i < STEPS; i++) {
 		program.pause = 0;
 		double took_s = kind->step(&program, i) * step_s;
@@ -178,7 +178,7 @@ static double quantile(double *values, double share)
 	return values[(int)(share * (RUNS - 1))];
 }
 
-// From half time on also not much wider than needed.
+// From half time on the interval must also not be much wider than needed.
 static void check_judged(const struct kind *kind, double moment, const char *quantity, struct judged *judged)
 {
 	double held = 100.0 * judged->held / RUNS, width = 100 * quantile(judged->width, 0.5);

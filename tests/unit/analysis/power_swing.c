@@ -68,7 +68,7 @@ static const struct row {
 	uint32_t every;
 } rows[] = {
 	{"every row has a reading: the readings inside and around count", 1},
-	{"one row in three has a reading: as many count", 3},
+	{"one row in three has a reading: the same number of readings counts", 3},
 	{"one row in 70: none in most words of 64 rows", 70},
 	{"one row in 900: the search ends after 1000 rows", 900},
 	{"no row has a reading: none counts", 0},

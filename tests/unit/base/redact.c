@@ -120,7 +120,7 @@ static const struct row {
 	{"no secret: switch whose name contains key", {"x", "--auth", "true", "--use-auth=no", "sort", "--key=2"},
 		{NULL}},
 	{"no secret: option without a value", {"mongod", "--auth", "--port", "27017", "--auth", "-v"}, {NULL}},
-	{"no secret: option that says there is none", {"psql", "--no-password", "db"}, {NULL}},
+	{"no secret: option for no password", {"psql", "--no-password", "db"}, {NULL}},
 	{"no secret: port; user alone", {"x", "http://h:8080/a@b", "ssh://git@h/x", "https://h/a?b=c", "me@h:path"},
 		{NULL}},
 	{"no secret: short options of other programs", {"ssh", "-p", "22", "-i", "key", "mkdir", "-pv", "x"}, {NULL}},

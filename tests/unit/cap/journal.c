@@ -301,7 +301,7 @@ static void strangers_files(void **state)
 	not_believed(&journal, "package-0");
 	assert_int_equal(fchmodat(journal.fd, "package-0.lease", 0644, 0), 0);
 	assert_int_equal(renameat(journal.fd, "package-0.lease", journal.fd, "package-1.lease"), 0);
-	not_believed(&journal, "package-1"); // it describes another device
+	not_believed(&journal, "package-1"); // the entry describes another device
 	assert_int_equal(symlinkat("package-1.lease", journal.fd, "package-0.lease"), 0);
 	not_believed(&journal, "package-0");
 	assert_int_equal(journal_put_aside(&journal, "package-0", JOURNAL_LEASE), 0);

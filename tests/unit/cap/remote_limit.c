@@ -265,7 +265,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "dropped connection: connected again; the lease belongs to the process",
 		connection_was_dropped);
 	ROWS_ADD_ONE(&tests, "refused on a new connection: the lease still exists", refused_at_the_door);
-	ROWS_ADD_ONE(&tests, "limit whose reply never arrived: released all the same", answer_got_lost);
+	ROWS_ADD_ONE(&tests, "limit whose reply never arrived: still released", answer_got_lost);
 	ROWS_ADD_ONE(&tests, "helper switched off: limits are set without it", no_helper);
 	return rows_run(&tests, "hold_helped");
 }

@@ -75,7 +75,7 @@ static const struct row {
 	{"package counter unchanged for seconds: stuck",
 		{.kind = DOMAIN_PACKAGE, .max_power_w = 2000, .energy_range_uj = INTEL, .update_period_ns = MS},
 		{{1000, J, true}, {4000, J}}, (double)NAN, 0, 0},
-	{"graphics counter unchanged: 0 J, it may be off",
+	{"graphics counter unchanged: 0 J, because the GPU may be off",
 		{.kind = DOMAIN_UNCORE, .max_power_w = 1000, .energy_range_uj = INTEL, .update_period_ns = MS},
 		{{1000, J, true}, {4000, J}}, 0, 0, 1},
 	// clang-format on

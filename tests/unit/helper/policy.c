@@ -23,7 +23,7 @@ static const struct reading {
 	size_t n_groups;
 	int64_t period_ms; // 0: no read access
 } readings[] = {
-	{"empty policy: nobody may read", "", ALICE, {TEAM}, 1, 0},
+	{"empty policy: no user may read", "", ALICE, {TEAM}, 1, 0},
 	{"root: may read whatever the policy states", "others nothing", 0, {0}, 1, 1},
 	{"user by number, every millisecond", "user 61001 read", ALICE, {0}, 0, 1},
 	{"rule for another user: does not apply", "user 61001 read", BOB, {0}, 0, 0},

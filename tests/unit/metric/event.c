@@ -6,7 +6,7 @@
 static const struct sentence_row {
 	const char *teaches;
 	enum event_type type;
-	struct event with; // its fields; 0 and NULL: unknown
+	struct event with; // fields of the event; 0 and NULL: unknown
 	const char *text;
 } sentence_rows[] = {
 	{"gap: names its domain", EVENT_GAP, {.device = "package-0"}, "package-0: the energy counter can't be read"},

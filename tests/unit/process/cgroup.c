@@ -92,7 +92,7 @@ static const struct found {
 		"system.slice", 0, "/system.slice", "proc", VALUE_MISSING, 4, 102, VALUE_MISSING},
 	{"root cgroup: the whole machine", pure, "/", 0, "/", "cgroup cpu.stat", 99000000000, 5, 1, VALUE_MISSING},
 	{"empty cgroup: refused", pure, "/empty", -ESRCH, "/empty is empty", NULL, 0, 0, 0, 0},
-	{"processes of another PID namespace are told", hybrid, "/hidden", -ESRCH, "are not visible", NULL, 0, 0, 0, 0},
+	{"processes of another PID namespace: refused with the reason", hybrid, "/hidden", -ESRCH, "are not visible", NULL, 0, 0, 0, 0},
 	{"missing cgroup: refused", pure, "/system.slice/y.service", -ENOENT, "/system.slice/y.service", NULL, 0, 0, 0, 0},
 	{"folder that is no cgroup: refused", pure, "$", -ENOENT, "is not a cgroup", NULL, 0, 0, 0, 0},
 	{"empty argument: refused", pure, "", -ENOENT, "is not a cgroup", NULL, 0, 0, 0, 0},

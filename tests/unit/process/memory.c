@@ -177,11 +177,11 @@ static const struct sample_row {
 	bool expected;
 } sample_rows[] = {
 	{"new children: most memory is unknown, sampled", 1, 9, 4500, 4000, 0, 10, -1, 0, true},
-	{"single process: shares with nobody, not sampled", 1, 1, 500, 500, 0, 10, -1, 0, false},
+	{"single process: no shared memory, not sampled", 1, 1, 500, 500, 0, 10, -1, 0, false},
 	{"no change: not sampled", 1, 9, 4500, 0, 0, 50, 10000, 90, false},
 	{"change below a megabyte: not sampled", 1, 9, 50, 0, 0, 50, 10000, 90, false},
 	{"change of a quarter: sampled with the last of the budget", 1, 9, 4000, 1000, 0, 9, 100, 90, true},
-	{"change of a tenth, still changing: not worth the last of the budget", 1, 9, 4000, 400, 0, 9, 100, 90, false},
+	{"change of a tenth, still changing: does not use up the budget", 1, 9, 4000, 400, 0, 9, 100, 90, false},
 	{"change of a tenth, then stable: sampled", 1, 9, 4000, 400, 400, 9, 100, 90, true},
 	{"change of a tenth, still changing, enough budget for two: sampled", 1, 9, 4000, 400, 0, 18, 100, 90, true},
 	{"change of a thousandth: not sampled", 1, 9, 4000, 4, 4, 50, 100, 90, false},
@@ -237,7 +237,7 @@ int main(void)
 	ROWS_ADD(&tests, due_rows, check_due);
 	ROWS_ADD(&tests, sample_rows, check_sample);
 	ROWS_ADD(&tests, growth_rows, check_growth);
-	ROWS_ADD_ONE(&tests, "readings a hundred times as expensive as estimated: 0.5 % of the time all the same",
+	ROWS_ADD_ONE(&tests, "readings a hundred times as expensive as estimated: still 0.5 % of the time",
 		allowance_is_kept);
 	return rows_run(&tests, "memory");
 }

@@ -229,9 +229,9 @@ static const struct value_row {
 	double value;
 } value_rows[] = {
 	{"total: packages, DRAM and the GPU", "energy.total_j", 62.3 * (41.2 + 18.9 + 4.4 + 312.5)},
-	{"RAM in the unit asked for: gigabytes, decimal", "resource_usage.max_ram.main.total_rss", 1.2},
+	{"RAM in the requested unit: gigabytes, decimal", "resource_usage.max_ram.main.total_rss", 1.2},
 	{"combined memory: a shared mapping counts once", "resource_usage.max_ram.combined.total_rss", 1.37},
-	{"time in the unit asked for: hours", "resource_usage.compute_time.time", 62.3 / 3600},
+	{"time in the requested unit: hours", "resource_usage.compute_time.time", 62.3 / 3600},
 	{"the exit status", "run.exit_code", 0},
 	{"seconds", "run.interval_s", 0.1},
 	{"a GPU's memory in bytes", "gpus.[].target_max_memory_bytes", 9.1e9},

@@ -196,7 +196,7 @@ static const struct mean_row {
 	{"mean: samples out of order are left out", {{3000, {.u32 = 100}}, {2000, {.u32 = 900}}}, 2, 1000, 100, 3000},
 	{"mean: the first sample has the weight of the second", {{2000, {.u32 = 100}}, {3000, {.u32 = 200}}}, 2, 0, 150,
 		3000},
-	{"mean: after lost samples the first one does not stand for them",
+	{"mean: the first sample after lost ones does not represent them",
 		{{901000, {.u32 = 100}}, {902000, {.u32 = 300}}}, 2, 1000, 200, 902000},
 	{"mean: samples above any board's power are left out", {{2000, {.u64 = UINT32_MAX}}, {3000, {.u32 = 50}}}, 2,
 		1000, 50, 3000},

@@ -15,7 +15,7 @@ static const struct share_row {
 } share_rows[] = {
 	{"share: three of seven slices, and two", THREE TWO "mig_process 0 100 C 0 500\nmig_process 1 7 C 0 500\n",
 		428571, 285714},
-	{"share: a free instance counts for nobody", THREE TWO "mig_process 1 200 C 0 500\n", 285714, 0},
+	{"share: a free instance counts for no program", THREE TWO "mig_process 1 200 C 0 500\n", 285714, 0},
 	{"share: no processes", THREE TWO, 0, 0},
 	{"share: an instance used by both is divided by memory",
 		THREE "mig_process 0 100 C 0 3000\nmig_process 0 7 C 0 1000\n", 321429, 107143},
@@ -56,7 +56,7 @@ static const struct name_row {
 	uint32_t slices;
 } name_rows[] = {
 	{"name: a GPU instance", "NVIDIA A100-SXM4-40GB MIG 3g.20gb", 3},
-	{"name: a compute instance in it", "NVIDIA A100-SXM4-40GB MIG 1c.3g.20gb", 1},
+	{"name: a compute instance in a GPU instance", "NVIDIA A100-SXM4-40GB MIG 1c.3g.20gb", 1},
 	{"name: with media extensions", "NVIDIA H100 80GB HBM3 MIG 1g.10gb+me", 1},
 	{"name: a whole GPU", "NVIDIA A100-SXM4-40GB", 0},
 	{"name: nonsense", "MIG x", 0},

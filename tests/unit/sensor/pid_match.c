@@ -39,7 +39,7 @@ static const struct match_row {
 	{"container, host pids: as many as the target's processes that have the GPU open", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}, {"20/fd/7", "@/dev/nvidia0"}, {"20/fd/8", "@/dev/nvidia-uvm"}},
 		{51234, 51235}, 2, 0, PID_BY_DESCRIPTORS, 2000},
-	{"container, host pids: more than that, so others use it too: unknown which", NULL, OURS,
+	{"container, host pids: more than target processes with the GPU open: unknown which are the target's", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}}, {51234, 51235, 51236}, 1, 2, PID_BY_DESCRIPTORS, VALUE_MISSING},
 	{"container, host pids: another program here has the GPU open as well: unknown", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}, {"33/fd/3", "@/dev/nvidia0"}}, {51234, 51235}, 1, 1, PID_BY_DESCRIPTORS,
@@ -204,7 +204,7 @@ static void an_ended_one_is_not_foreign(void **state)
 	pid_match_add_seen(&w.match, 33);
 	assert_int_equal(side_of(&w, 33), PID_OTHER);
 	assert_int_equal(side_of(&w, 10), PID_TARGET);
-	pid_match_add_seen(&w.match, 51234); // this one was never visible
+	pid_match_add_seen(&w.match, 51234); // this process was never visible
 	assert_int_equal(side_of(&w, 10), PID_UNKNOWN);
 	world_close(&w);
 }

@@ -128,7 +128,7 @@ static void who_rests_has_no_row(void **state)
 		scraped(&m);
 	}
 	assert_int_equal(row_of(&m, 1)->series.state, SERIES_NONE);
-	assert_int_equal(row_of(&m, 2)->series.state, SERIES_SHOWN); // its series has no gaps
+	assert_int_equal(row_of(&m, 2)->series.state, SERIES_SHOWN); // the series has no gaps
 	process_rows_finish(&m.table);
 }
 

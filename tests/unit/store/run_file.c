@@ -481,7 +481,8 @@ static void check_shift(void **state)
 	assert_int_equal(run.t_ns[4] - run.t_ns[3], 100 * NS_PER_MS);
 	assert_int_equal(run.segments[1].start_ns - fixture_mono_ns, row->start_ns + 1);
 	assert_int_equal(run.segments[1].end_ns - run.t_ns[3], 200 * NS_PER_MS);
-	assert_int_equal(run.segments[1].wall_start_ns, f->header.anchor_wall_ns + 1); // its own wall clock, unshifted
+	assert_int_equal(run.segments[1].wall_start_ns, f->header.anchor_wall_ns + 1); // // wall clock of this segment,
+										       // unshifted
 	assert_int_equal(run.processes[0].start_ns, run.t_ns[3]);
 	assert_int_equal(run.processes[0].end_ns, run.t_ns[3] + 5);
 	run_finish(&run);
@@ -517,7 +518,7 @@ static void an_older_file_gets_the_new_columns(void **state)
 		SQLITE_OK);
 	sqlite3_close(db);
 	struct run run;
-	fixture_load(f->path, &run); // it is readable as it is
+	fixture_load(f->path, &run); // readable without a conversion
 	assert_int_equal(run_value(&run, RUN_MAIN_THREADS, 2), VALUE_MISSING);
 	assert_int_equal(run_value(&run, RUN_DESCENDANTS_THREADS, 2), 5);
 	run_finish(&run);

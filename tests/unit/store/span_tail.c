@@ -100,7 +100,7 @@ static void spans_begin_and_end(void **state)
 	end_span(store, 1, VALUE_MISSING, TRAIN); // the outermost, whose row is far behind the others
 	runs_now(&tail, "step inner");
 	finish(store);
-	runs_now(&tail, "step inner"); // their ends were never reported
+	runs_now(&tail, "step inner"); // the ends of these spans were never reported
 	assert_true(tail.segment.is_over);
 	span_tail_finish(&tail);
 }
@@ -116,7 +116,7 @@ static void ends_in_the_spool(void **state)
 	begin_span(store, 2, 1, STEP);
 	runs_now(&early, "train step");
 	spill_end(store, 2, 1, STEP);
-	runs_now(&early, "train"); // its row still has no end
+	runs_now(&early, "train"); // the row of the span still has no end
 	runs_now(&late, "train");
 	begin_span(store, 3, 1, INNER);
 	spill_end(store, 3, 1, INNER);

@@ -9,13 +9,13 @@ static const struct row {
 	int64_t size, blocks, expected;
 } rows[] = {
 	{"empty file: nothing", 0, 0, 0},
-	{"small file: its size", 4096, 8, 4096},
-	{"large file: its size", 1024 * MIB, 1024 * MIB / 512, 1024 * MIB},
-	{"compressed to a tenth: its size", 1024 * MIB, 1024 * MIB / 5120, 1024 * MIB},
+	{"small file: size of the file", 4096, 8, 4096},
+	{"large file: size of the file", 1024 * MIB, 1024 * MIB / 512, 1024 * MIB},
+	{"compressed to a tenth: size of the file", 1024 * MIB, 1024 * MIB / 5120, 1024 * MIB},
 	{"file system that reports no blocks: at most 16 MiB", 1024 * MIB, 0, 16 * MIB},
 	{"sparse file of 64 GiB with one page: 16 MiB", 65536 * MIB, 8, 16 * MIB},
 	{"sparse file with 2 MiB of pages: 64 times those", 65536 * MIB, 2 * MIB / 512, 128 * MIB},
-	{"blocks whose bytes overflow: the size", 4096, INT64_MAX, 4096},
+	{"number of blocks overflows in bytes: size of the file", 4096, INT64_MAX, 4096},
 };
 
 static void check(void **state)

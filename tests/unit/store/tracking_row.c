@@ -162,7 +162,7 @@ static void differences_reach_back_to_the_last_known_value(void **state)
 	put_cpu(values, (const int64_t[]){0, 0, 0, 0});
 	next(&rows, 1000 * NS_PER_S, values, &gpus, &out);
 	put_cpu(values, (const int64_t[]){NO, 0, 100, 100});
-	assert_false(next(&rows, 1001 * NS_PER_S, values, &gpus, &out)); // it waits for the first difference
+	assert_false(next(&rows, 1001 * NS_PER_S, values, &gpus, &out)); // the row waits for the first difference
 	put_cpu(values, (const int64_t[]){1000, 0, 200, 200});
 	assert_true(next(&rows, 1002 * NS_PER_S, values, &gpus, &out));
 	assert_number(out.values[TRACKING_MAIN_SUM], 50); // 1 s of CPU in 2 s
