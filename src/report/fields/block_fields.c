@@ -241,8 +241,8 @@ static const struct field block_fields[] = {
 #define BLOCK_ENERGY(...)
 #include "metric/blocks.def"
 	FIELD_BOOLEAN("waits", waits, NULL, "whether ranks wait for others in it", .present = is_of_job),
-	FIELD_FOUND("rank_time_s", &spread_type, rank_time, "time over the ranks", .unit = "s", .known = true, .present = is_of_job),
-	FIELD_FOUND("rank_energy_j", &spread_type, rank_energy, "energy over the ranks", .unit = "J", .known = true, .present = is_of_job),
+	FIELD_FOUND("rank_time_s", &spread_type, rank_time, "time per rank", .unit = "s", .known = true, .present = is_of_job),
+	FIELD_FOUND("rank_energy_j", &spread_type, rank_energy, "energy per rank", .unit = "J", .known = true, .present = is_of_job),
 	FIELD_OBJECT_MAP("resource_usage", &column_type, column_count, column_key, block_column,
 		"gpu_tracker's columns over the samples inside the block"),
 	FIELD_SELF("energy", &block_energy_type, "energy of the block"),
