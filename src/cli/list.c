@@ -7,7 +7,7 @@
 #include "base/util.h"
 #include "report/format_helpers.h"
 #include "report/report.h"
-#include "report/table.h"
+#include "report/section/grid.h"
 #include "sensor/sensor.h"
 #include "store/postgres/load.h"
 #include "store/postgres/pq.h"
@@ -75,167 +75,12 @@ static int choice_of(const struct values *values, struct list_choice *choice, st
 	return r == 0 && values->until != NULL ? parse_time("until", values->until, &choice->until_wall_ns, reterr) : r;
 }
 
-/* ---- lines ---- */
-
-static void add_start(const struct run_listing *listing, struct buf *out)
-{
-	if (!value_ok(listing->wall_start_ns)) {
-		buf_str(out, "n/a");
-		return;
-	}
-	time_t seconds = (time_t)(listing->wall_start_ns / NS_PER_S);
-	struct tm local;
-	char text[32];
-	localtime_r(&seconds, &local);
-	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
-	buf_str(out, text);
-}
-
-static void add_state(const struct run_listing *listing, struct buf *out)
-{
-	if (!listing->complete)
-		buf_str(out, "incomplete");
-	else if (value_ok(listing->exit_code))
-		buf_printf(out, "exit %lld", (long long)listing->exit_code);
-	else
-		buf_str(out, "attached");
-}
-
-// Quoted for a shell, truncated to the width of a terminal line.
-static void add_command(const struct run_listing *listing, struct buf *out)
-{
-	const struct run_segment segment = {.command_json = listing->command_json};
-	struct buf line;
-	buf_init(&line, 1 << 22);
-	command_text(&line, &segment);
-	if (line.size <= COMMAND_WIDTH) {
-		buf_add(out, line.data, line.size);
-	} else {
-		size_t cut = COMMAND_WIDTH - 1;
-		while (cut > 0 && ((unsigned char)line.data[cut] & 0xc0) == 0x80) // not inside a UTF-8 sequence
-			cut--;
-		buf_add(out, line.data, cut);
-		buf_str(out, "…");
-	}
-	buf_finish(&line);
-}
-
-// Removes control characters: texts written by others must not control the terminal.
-static void add_printable(struct buf *out, const char *text)
-{
-	text_add_printable(out, text, strlen(text));
-}
-
-// The columns that both kinds of lines have after the first ones.
-static void add_what(const struct run_listing *listing, struct buf *out)
-{
-	if (listing->label != NULL) {
-		buf_char(out, '[');
-		add_printable(out, listing->label);
-		buf_str(out, "] ");
-	}
-	add_command(listing, out);
-	buf_char(out, '\n');
-}
-
-static void add_owner(const struct run_listing *listing, struct buf *out)
-{
-	add_printable(out, listing->user != NULL ? listing->user : "?");
-	buf_char(out, '@');
-	add_printable(out, listing->host != NULL ? listing->host : "?");
-	if (listing->job_id != NULL) {
-		buf_str(out, " job ");
-		add_printable(out, listing->job_id);
-	}
-	if (value_ok(listing->rank))
-		buf_printf(out, " rank %lld", (long long)listing->rank);
-	buf_str(out, "  ");
-}
-
-static void add_line(const struct run_listing *listing, struct buf *out)
-{
-	static const size_t columns[] = {21, 36, 48};
-	size_t start = out->size;
-	if (listing->problem != NULL) { // the message names the file
-		buf_printf(out, "%s\n", listing->problem);
-		return;
-	}
-	add_start(listing, out);
-	buf_pad_to(out, start, columns[0]);
-	human_time(out, listing->duration_s);
-	buf_pad_to(out, start, columns[1]);
-	add_state(listing, out);
-	buf_pad_to(out, start, columns[2]);
-	if (listing->user != NULL || listing->job_id != NULL || value_ok(listing->rank)) // missing in runs of an older wattle
-		add_owner(listing, out);
-	buf_printf(out, "%s  ", listing->path);
-	add_what(listing, out);
-}
-
-static int by_id(const void *left, const void *right)
-{
-	return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-static size_t common(const char *a, const char *b)
-{
-	size_t length = 0;
-	while (a[length] != '\0' && a[length] == b[length])
-		length++;
-	return length;
-}
-
-// The shortest id prefix length that distinguishes these runs.
-static size_t id_length(const struct run_listing *listings, size_t n, struct arena *arena)
-{
-	size_t length = ID_MIN;
-	const char **ids = arena_alloc(arena, n, sizeof(*ids));
-	if (ids == NULL)
-		return ID_SIZE - 1;
-	for (size_t i = 0; i < n; i++)
-		ids[i] = listings[i].id;
-	qsort(ids, n, sizeof(*ids), by_id);
-	for (size_t i = 1; i < n; i++)
-		if (common(ids[i - 1], ids[i]) >= length)
-			length = common(ids[i - 1], ids[i]) + 1;
-	return length < ID_SIZE ? length : ID_SIZE - 1;
-}
-
-// A run of a store: listed by its id, with its energy.
-static void add_stored_line(const struct run_listing *listing, size_t id_columns, struct buf *out)
-{
-	const size_t columns[] = {id_columns + 2, id_columns + 23, id_columns + 34, id_columns + 46, id_columns + 56};
-	size_t start = out->size;
-	buf_add(out, listing->id, id_columns);
-	buf_pad_to(out, start, columns[0]);
-	add_start(listing, out);
-	buf_pad_to(out, start, columns[1]);
-	human_short_time(out, listing->duration_s);
-	buf_pad_to(out, start, columns[2]);
-	add_state(listing, out);
-	buf_pad_to(out, start, columns[3]);
-	human_energy(out, listing->energy_j);
-	buf_pad_to(out, start, columns[4]);
-	add_owner(listing, out);
-	add_what(listing, out);
-}
-
-static void add_lines(const struct run_listing *listings, size_t n, struct arena *arena, struct buf *out)
-{
-	size_t id_columns = n > 0 && listings[0].path == NULL ? id_length(listings, n, arena) : 0;
-	for (size_t i = 0; i < n; i++) {
-		if (listings[i].path == NULL)
-			add_stored_line(&listings[i], id_columns, out);
-		else
-			add_line(&listings[i], out);
-	}
-}
-
-/* ---- JSON ---- */
+/* ---- field table ---- */
 
 struct listed {
 	const struct run_listing *runs;
 	size_t n;
+	size_t id_length; // of runs in a store
 };
 
 // clang-format off
@@ -268,6 +113,129 @@ static const struct field list_fields[] = {
 	FIELD_ITEMS(struct listed, NULL, runs, n, &listing_type, "runs of a folder or of a store"),
 };
 const struct object_type list_type = OBJECT_TYPE("list", "Runs of a folder or of a store.", list_fields);
+
+/* ---- text: a run per line ---- */
+
+static const struct run_listing *listing_of(const struct object_at *row)
+{
+	return row->data;
+}
+
+// Runs in a store are listed by their ids, runs in a folder by their paths.
+static void add_id(struct buf *out, const struct object_at *row, bool is_page)
+{
+	if (listing_of(row)->path == NULL)
+		buf_add(out, listing_of(row)->id, ((const struct listed *)object_document(row))->id_length);
+}
+
+// Not from the field's seconds, whose rounding can be just below a whole second.
+static void add_start(struct buf *out, const struct object_at *row, bool is_page)
+{
+	int64_t wall_ns = listing_of(row)->wall_start_ns;
+	time_t seconds = (time_t)(wall_ns / NS_PER_S);
+	struct tm local;
+	char text[32];
+	if (!value_ok(wall_ns)) {
+		buf_str(out, "n/a");
+		return;
+	}
+	localtime_r(&seconds, &local);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
+	buf_str(out, text);
+}
+
+static void add_state(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct run_listing *listing = listing_of(row);
+	if (!listing->complete)
+		buf_str(out, "incomplete");
+	else if (value_ok(listing->exit_code))
+		buf_printf(out, "exit %lld", (long long)listing->exit_code);
+	else
+		buf_str(out, "attached");
+}
+
+static void add_owner(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct run_listing *listing = listing_of(row);
+	if (listing->user == NULL && listing->job_id == NULL && !value_ok(listing->rank)) // a run of an older wattle
+		return;
+	buf_printf(out, "%s@%s", listing->user != NULL ? listing->user : "?",
+		listing->host != NULL ? listing->host : "?");
+	if (listing->job_id != NULL)
+		buf_printf(out, " job %s", listing->job_id);
+	if (value_ok(listing->rank))
+		buf_printf(out, " rank %lld", (long long)listing->rank);
+}
+
+// The label, and the command quoted for a shell.
+static void add_command(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct run_segment segment = {.command_json = listing_of(row)->command_json};
+	struct buf line;
+	buf_init(&line, 1 << 22);
+	command_text(&line, &segment);
+	if (listing_of(row)->label != NULL)
+		buf_printf(out, "[%s] ", listing_of(row)->label);
+	text_fit(out, line.data, COMMAND_WIDTH, false);
+	buf_finish(&line);
+}
+
+static bool is_readable(const struct object_at *row)
+{
+	return listing_of(row)->problem == NULL;
+}
+
+static const struct column columns[] = {
+	{NULL, "", COLUMN_TEXT, .write = add_id, .is_optional = true},
+	{"start_unix_s", .kind = COLUMN_TEXT, .write = add_start},
+	{"duration_s"},
+	{NULL, "", COLUMN_TEXT, .write = add_state},
+	{"energy_j", .is_optional = true},
+	{NULL, "", COLUMN_TEXT, .write = add_owner, .is_optional = true},
+	{"path", .kind = COLUMN_TEXT, .is_optional = true},
+	{NULL, "", COLUMN_TEXT, .write = add_command},
+};
+static const struct grid runs_grid = GRID(NULL, columns, .is_shown = is_readable, .is_plain = true);
+
+static int by_id(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static size_t common(const char *a, const char *b)
+{
+	size_t length = 0;
+	while (a[length] != '\0' && a[length] == b[length])
+		length++;
+	return length;
+}
+
+// The shortest id prefix length that distinguishes these runs.
+static size_t id_length(const struct run_listing *listings, size_t n, struct arena *arena)
+{
+	size_t length = ID_MIN;
+	const char **ids = arena_alloc(arena, n, sizeof(*ids));
+	if (ids == NULL)
+		return ID_SIZE - 1;
+	for (size_t i = 0; i < n; i++)
+		ids[i] = listings[i].id;
+	qsort(ids, n, sizeof(*ids), by_id);
+	for (size_t i = 1; i < n; i++)
+		if (common(ids[i - 1], ids[i]) >= length)
+			length = common(ids[i - 1], ids[i]) + 1;
+	return length < ID_SIZE ? length : ID_SIZE - 1;
+}
+
+static void add_lines(const struct run_listing *listings, size_t n, struct arena *arena, struct buf *out)
+{
+	const bool is_stored = n > 0 && listings[0].path == NULL;
+	const struct listed listed = {listings, n, is_stored ? id_length(listings, n, arena) : 0};
+	grid_list(&runs_grid, &(struct object_at){.type = &list_type, .data = &listed}, NULL, out, style_for(false));
+	for (size_t i = 0; i < n; i++)
+		if (listings[i].problem != NULL) // the message names the file
+			buf_printf(out, "%s\n", listings[i].problem);
+}
 
 /* ---- the command ---- */
 
@@ -320,7 +288,7 @@ static int print(const struct values *values, const char *folder, struct arena *
 			values->store != NULL ? "the store" : folder,
 			is_filtered(values) ? ", or the options exclude them" : "");
 	if (values->json)
-		document_json(&out, &list_type, &(struct listed){listings, n}, true);
+		document_json(&out, &list_type, &(struct listed){listings, n, 0}, true);
 	else
 		add_lines(listings, n, arena, &out);
 	return cli_finish(&out, "-");

@@ -152,7 +152,7 @@ static void measure(const struct table *table, size_t *widths)
 	for (size_t c = 0; c < table->n_columns; c++)
 		all += widths[c] + (c > 0 ? TABLE_GAP : 0);
 	size_t *wide;
-	for (; all > TEXT_WIDTH && (wide = widest(table, widths)) != NULL; all--)
+	for (; !table->is_plain && all > TEXT_WIDTH && (wide = widest(table, widths)) != NULL; all--)
 		(*wide)--;
 }
 
@@ -166,7 +166,7 @@ static void print_cell(const struct table *table, const size_t *widths, size_t c
 {
 	size_t width = columns_of(text);
 	size_t capacity = widths[c] > width ? widths[c] - width : 0;
-	blanks(out, c == 0 ? TABLE_INDENT : TABLE_GAP);
+	blanks(out, c > 0 ? TABLE_GAP : table->is_plain ? 0 : TABLE_INDENT);
 	if (table->columns[c].right)
 		blanks(out, capacity);
 	if (table->columns[c].middle)
@@ -184,18 +184,24 @@ static void trim(struct buf *out)
 		out->data[--out->size] = '\0';
 }
 
-void table_print(struct table *table, struct buf *out, const struct style *style)
+static void print_titles(const struct table *table, const size_t *widths, struct buf *out, const struct style *style)
 {
-	size_t widths[TABLE_COLUMNS_MAX];
-	if (table->cells.failed != 0 || table->n_cells == 0)
-		return;
-	measure(table, widths);
 	buf_str(out, style->faint);
 	for (size_t c = 0; c < table->n_columns; c++)
 		print_cell(table, widths, c, table->columns[c].title, out);
 	trim(out);
 	buf_str(out, style->off);
 	buf_char(out, '\n');
+}
+
+void table_print(struct table *table, struct buf *out, const struct style *style)
+{
+	size_t widths[TABLE_COLUMNS_MAX];
+	if (table->cells.failed != 0 || table->n_cells == 0)
+		return;
+	measure(table, widths);
+	if (!table->is_plain)
+		print_titles(table, widths, out, style);
 	const char *cell = table->cells.data;
 	for (size_t i = 0; i < table->n_cells; i++, cell += strlen(cell) + 1) {
 		bool last = i % table->n_columns + 1 == table->n_columns, faint = cell[0] == 'f';

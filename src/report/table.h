@@ -37,6 +37,7 @@ struct table {
 	const struct table_column *columns;
 	size_t n_columns;
 	size_t n_cells;
+	bool is_plain;    // without titles and indentation, of any width
 	struct buf cells; // owned: cell texts, each after one byte with the style of its row
 };
 

@@ -243,16 +243,20 @@ void row_write_key(struct buf *out, const struct object_at *row, bool is_page)
 
 static bool has_any(const struct grid *grid, const struct column *column, const struct rows *rows, bool is_page)
 {
-	struct buf text;
+	struct buf text, scratch;
 	bool found = false;
 	buf_init(&text, CELL_CEILING);
+	buf_init(&scratch, CELL_CEILING);
 	for (size_t i = 0; i < rows->shown && !found; i++) {
 		double number = column->key != NULL ? row_number(&rows->at[i], grid->more, column->key) : 0;
 		if (column->key == NULL)
 			column->write(&text, &rows->at[i], is_page);
-		found = text.size > 0 || (isfinite(number) && (number != 0 || column->keeps_zero));
+		else if (column->write == NULL)
+			found = row_text(&rows->at[i], grid->more, column->key, &scratch) != NULL;
+		found |= text.size > 0 || (isfinite(number) && (number != 0 || column->keeps_zero));
 	}
 	buf_finish(&text);
+	buf_finish(&scratch);
 	return found;
 }
 
@@ -354,6 +358,7 @@ void grid_text(const struct grid *grid, const struct rows *rows, struct buf *out
 			heads[n_heads++] = (struct table_column){columns[i]->error_title, true, false};
 	}
 	table_init(&table, heads, n_heads);
+	table.is_plain = grid->is_plain;
 	for (size_t i = 0; i < rows->shown; i++)
 		for (size_t c = 0; c < n; c++)
 			text_cells(grid, columns[c], &rows->at[i], &table, false);

@@ -56,6 +56,7 @@ struct grid {
 	bool (*is_faint)(const struct object_at *row);
 	bool (*is_shown)(const struct object_at *row); // row filter of grid_list; NULL: all
 	bool is_fixed;                                 // not sortable on the page
+	bool is_plain; // on a terminal: without titles and indentation, of any width
 };
 #define GRID(id_, columns_, ...)                                                                                       \
 	{                                                                                                              \
