@@ -1,5 +1,6 @@
 """Results of tools/run-tests.py for test programs that pass, fail, crash, hang or leave something behind: it runs
 simulated ones."""
+import importlib.util
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 PASS = "echo 1..1; echo ok 1 - fine"
@@ -123,6 +125,34 @@ def idle_is_listed(folder):
     return not re.search(r"^\d+ s of CPU time unused:\n +\d+\.\d s  a$", said, re.MULTILINE) and said.splitlines()
 
 
+def at_once(is_idle):
+    """The most programs that ran at once."""
+    spec = importlib.util.spec_from_file_location("run_tests", RUNNER)
+    runner = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(runner)
+    now, most, lock = [], [], threading.Lock()
+
+    def run_none(test, nice=0):
+        with lock:
+            now.append(test)
+            most.append(len(now))
+        time.sleep(3 * runner.TICK_S)
+        with lock:
+            now.remove(test)
+
+    runner.run, runner.idle_s = run_none, lambda: is_idle * (os.cpu_count() or 1) * time.monotonic()
+    tests = [{"name": str(i), "priority": 0, "is_parallel": True} for i in range(5 * (os.cpu_count() or 1))]
+    assert len(list(runner.run_all(tests, runner.Idle()))) == len(tests)
+    return max(most)
+
+
+def idle_cpus_are_used(folder):
+    """programs that wait: two for each CPU run at once; while a CPU is idle, further ones"""
+    busy, idle = at_once(False), at_once(True)
+    good = busy == 2 * (os.cpu_count() or 1) < idle <= 4 * (os.cpu_count() or 1)
+    return not good and [f"at once: {busy} on a busy machine, {idle} on an idle one"]
+
+
 def leaves_nothing(folder):
     """processes and files left by programs that pass, fail, crash or hang: removed, and reported as failures"""
     done = run(folder, {name: script for name, (script, _) in LEAVES.items()})
@@ -226,7 +256,7 @@ def in_folder(function):
 def main():
     checks = [(teaches, lambda row=row: check(*row)) for teaches, *row in ROWS]
     checks += [(function.__doc__, lambda function=function: in_folder(function))
-               for function in (idle_is_listed, leaves_nothing, leaves_nothing_when_killed, leaves_nothing_without_keeper,
+               for function in (idle_is_listed, idle_cpus_are_used, leaves_nothing, leaves_nothing_when_killed, leaves_nothing_without_keeper,
                                 leaves_no_mounts,
                                 leaves_no_shared_memory, leaves_no_cgroups, ends_with_the_runner)]
     print(f"1..{len(checks)}")

@@ -38,6 +38,9 @@ KEEPER = str(pathlib.Path(__file__).resolve().parent / "keep-test.py")
 PR_SET_CHILD_SUBREAPER = 36
 KILLED_S = 10
 PROGRAMS_A_CPU = 2  # most of them wait for most of the time
+PROGRAMS_A_CPU_MOST = 4  # while a CPU is idle
+IDLE_CPUS = 0.4
+TICK_S = 0.5
 NICE = 10
 SLOWEST = 25
 
@@ -179,28 +182,29 @@ def show_slowest(outcomes, wall_s):
         print(f"  CPU {outcome.cpu_s:6.1f} s of {outcome.seconds:6.1f} s  {outcome.name}")
 
 
-class Idle(threading.Thread):
-    """CPU time of the machine that no process used, by the program that judged time meanwhile, or by the number of programs that ran."""
-    PERIOD_S = 0.5
+def idle_s():
+    """CPU time that nobody has used since the machine was started."""
+    words = pathlib.Path("/proc/stat").read_text().split(maxsplit=6)
+    return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK")  # idle, iowait
 
-    def __init__(self, running):
-        super().__init__(daemon=True)
-        self.running = running  # {future: test}
+
+class Idle:
+    """CPU time that nobody used, by the program that judged time meanwhile, or by the number of programs that ran."""
+
+    def __init__(self):
         self.by_program = collections.Counter()
+        self.read_s, self.read_idle_s = time.monotonic(), idle_s()
 
-    @staticmethod
-    def idle_s():
-        words = pathlib.Path("/proc/stat").read_text().split(maxsplit=6)
-        return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK")  # idle, iowait
-
-    def run(self):
-        before_s = self.idle_s()
-        while True:
-            time.sleep(self.PERIOD_S)
-            alone = [test["name"] for test in list(self.running.values()) if not test["is_parallel"]]
-            now_s = self.idle_s()
-            self.by_program[alone[0] if alone else f"{len(self.running)} programs, none alone"] += now_s - before_s
-            before_s = now_s
+    def add(self, running):
+        """Reads it; returns the mean number of idle CPUs since the last call, None if that was just now."""
+        past_s = time.monotonic() - self.read_s
+        if past_s < TICK_S:
+            return None
+        unused_s = idle_s() - self.read_idle_s
+        self.read_s, self.read_idle_s = self.read_s + past_s, self.read_idle_s + unused_s
+        alone = [test["name"] for test in running if not test["is_parallel"]]
+        self.by_program[alone[0] if alone else f"{len(running)} programs, none alone"] += unused_s
+        return unused_s / past_s
 
     def show(self):
         print(f"{self.by_program.total():.0f} s of CPU time unused:")
@@ -208,13 +212,14 @@ class Idle(threading.Thread):
             print(f"  {unused_s:6.1f} s  {name}")
 
 
-def run_all(tests, running):
+def run_all(tests, idle):
     """Programs run concurrently, those of the highest priority first. Those that judge time run one at a time; meanwhile the
-    others leave one CPU free and run at a lower priority. With a priority below 0 they run when all others have ended."""
-    cpus = os.cpu_count() or 1
+    others leave one CPU free and run at a lower priority. With a priority below 0 they run when all others have ended. While
+    a CPU is idle, because programs wait, further ones start."""
+    cpus, running = os.cpu_count() or 1, {}
     tests = sorted(tests, key=lambda test: -test["priority"])
     alone, beside = ([test for test in tests if test["is_parallel"] == parallel] for parallel in (False, True))
-    with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU * cpus + 1) as pool:
+    with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU_MOST * cpus + 1) as pool:
         while alone or beside or running:
             one_judges_time = not all(test["is_parallel"] for test in running.values())
             if alone and not one_judges_time and (alone[0]["priority"] >= 0 or not (beside or running)):
@@ -222,10 +227,13 @@ def run_all(tests, running):
                 running[pool.submit(run, test)] = test
                 one_judges_time = True
             places = PROGRAMS_A_CPU * (cpus - 1 if one_judges_time else cpus)
-            while beside and sum(test["is_parallel"] for test in running.values()) < places:
+            most = places + 1 if one_judges_time else PROGRAMS_A_CPU_MOST * cpus
+            is_idle = (idle.add(running.values()) or 0) > IDLE_CPUS
+            while beside and (n := sum(test["is_parallel"] for test in running.values())) < most and (n < places or is_idle):
+                is_idle = is_idle and n < places  # one more for each reading
                 test = beside.pop(0)
                 running[pool.submit(run, test, NICE if one_judges_time else 0)] = test
-            for future in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
+            for future in concurrent.futures.wait(running, TICK_S, concurrent.futures.FIRST_COMPLETED).done:
                 del running[future]
                 yield future.result()
 
@@ -255,11 +263,8 @@ def main(build, wanted, is_second_try, shows_idle):
     listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
     tests = json.loads(listing.stdout)
     tests = [test for test in tests if is_wanted(test, wanted)]
-    started, outcomes, running = time.monotonic(), [], {}
-    idle = Idle(running)
-    if shows_idle:
-        idle.start()
-    for outcome in run_all(tests, running):
+    started, outcomes, idle = time.monotonic(), [], Idle()
+    for outcome in run_all(tests, idle):
         show(outcome)
         outcomes.append(outcome)
     if is_second_try:
