@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, ContextManager, Generator
 
@@ -54,6 +56,42 @@ def wrap(function: Any, what: str, block: ContextManager[Any], begin: Begin, end
         if fits(function):
             return functools.wraps(function)(make(begin, end, function))
     return functools.wraps(function)(_plain(block, function))
+
+
+class _Calls:
+    """Counts the running calls of a decorated function: begin() before the first, end() after the last."""
+
+    def __init__(self, begin: Callable[[], object], end: Callable[[], object]) -> None:
+        self._begin, self._end = begin, end
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._n = 0
+        self._pid = os.getpid()
+
+    def __enter__(self) -> None:
+        if self._pid != os.getpid():  # calls inherited by fork belong to the parent
+            self._forget()
+        with self._lock:
+            if self._n == 0:
+                self._begin()
+            self._n += 1
+
+    def __exit__(self, *_: object) -> None:
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            if self._n > 0:
+                self._n -= 1
+                if self._n == 0:
+                    self._end()
+
+
+def wrap_calls(function: Any, what: str, begin: Callable[[], object], end: Callable[[], object]) -> Any:
+    """Wraps each call of the function; calls that overlap share one begin() and end()."""
+    calls = _Calls(begin, end)
+    return wrap(function, what, calls, calls.__enter__, calls.__exit__)
 
 
 def _plain(block: ContextManager[Any], function: Callable[..., Any]) -> Callable[..., Any]:

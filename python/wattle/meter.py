@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Optional
+from typing import Any, Callable, Optional, TypeVar
 
-from . import _keeper, _show, _wattle
+from . import _keeper, _ranges, _show, _wattle
 from ._wattle import Reading
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Meter:
@@ -15,6 +17,12 @@ class Meter:
         with wattle.measure() as m:
             work()
         m.energy_j, m.error_j, m.seconds, m.power_w
+
+        @wattle.measure()
+        def train(): ...
+
+        train()
+        train.meter.energy_j
 
     Energies are in J, NaN where unknown. error_j is half of a 95 % interval of energy_j. It is large for intervals
     shorter than the counter's update period (10 ms of a counter that updates every 100 ms). Counters wrap; a thread
@@ -81,6 +89,15 @@ class Meter:
     def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
         self.stop()
+
+    def __call__(self, function: F) -> F:
+        """Decorator: each call of the function is measured, until it returns or its coroutine or generator is finished.
+        Calls that overlap share one measurement, from the first call to the end of the last. This meter, also
+        `function.meter`, has the latest. TypeError: not a function or method."""
+        decorated = _ranges.wrap_calls(function, "a meter", self.start, self.stop)
+        getattr(decorated, "__func__", decorated).meter = self
+        result: F = decorated
+        return result
 
     @property
     def reading(self) -> Reading:
@@ -179,5 +196,6 @@ def _why_not(gpus: Optional[str], gpu_brand: Optional[str]) -> str:
 
 
 def measure(gpus: Optional[str] = None, gpu_brand: Optional[str] = None) -> Meter:
-    """`with wattle.measure() as m: …` measures a block of code: a Meter that is ready to start."""
+    """`with wattle.measure() as m: …` measures a block of code, `@wattle.measure()` each call of a function: a Meter that
+    is ready to start."""
     return Meter(gpus, gpu_brand)

@@ -193,11 +193,15 @@ class Tracker:
         coroutine or generator is finished. Calls that overlap (recursion, threads, tasks) share one recording, from
         the first call to the end of the last. This tracker, also `function.tracker`, has the results of the latest
         recording. TypeError: not a function or method."""
-        calls = _Calls(self)
-        decorated = _ranges.wrap(function, "a tracker", calls, calls.__enter__, calls.__exit__)
+        decorated = _ranges.wrap_calls(function, "a tracker", self._begin_calls, self.stop)
         getattr(decorated, "__func__", decorated).tracker = self
         result: F = decorated
         return result
+
+    def _begin_calls(self) -> None:
+        if self.state is Tracker.State.STOPPED:
+            self._renew()
+        self.start()
 
     # ---- windows ----
 
@@ -343,38 +347,6 @@ class Tracker:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
-
-
-class _Calls:
-    """Counts the running calls of a decorated function; its tracker records from the first to the last."""
-
-    def __init__(self, tracker: Tracker) -> None:
-        self._tracker = tracker
-        self._forget()
-
-    def _forget(self) -> None:
-        self._lock = threading.Lock()
-        self._n = 0
-        self._pid = os.getpid()
-
-    def __enter__(self) -> None:
-        if self._pid != os.getpid():  # a recording inherited by fork belongs to the parent
-            self._forget()
-        with self._lock:
-            if self._n == 0:
-                if self._tracker.state is Tracker.State.STOPPED:
-                    self._tracker._renew()
-                self._tracker.start()
-            self._n += 1
-
-    def __exit__(self, *_: object) -> None:
-        if self._pid != os.getpid():
-            return
-        with self._lock:
-            if self._n > 0:
-                self._n -= 1
-                if self._n == 0:
-                    self._tracker.stop()
 
 
 # ---- checks of arguments ----

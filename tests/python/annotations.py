@@ -56,6 +56,11 @@ def windows() -> Optional[float]:
     return total_j
 
 
+@wattle.measure()
+def measured(count: int) -> str:
+    return "x" * count
+
+
 def meter() -> float:
     with wattle.measure(gpus="0") as m:
         result: float = train([1], scale=2)
@@ -80,6 +85,7 @@ for batch in batches():
 train("text")  # WRONG
 train([1], scale="2")  # WRONG
 Model().fit("3")  # WRONG
+measured("3")  # WRONG
 wattle.Tracker(sleep_time="1")  # WRONG
 wattle.carbon.region(3)  # WRONG
 number = Model().fit(3)  # WRONG

@@ -341,5 +341,47 @@ assert wattle.open("again.sqlite").report["run"]["duration_s"] >= 0.3
 """)
 
 
+@test
+def decorated_meter(workdir):
+    """@wattle.measure(): the reading of the latest call; a coroutine lasts until it is finished, overlapping calls share a measurement"""
+    run(workdir, """
+import asyncio
+
+@wattle.measure()
+def nap(seconds):
+    time.sleep(seconds)
+    return seconds
+assert nap(0.1) == 0.1 and 0.1 <= nap.meter.seconds < 10
+first = nap.meter.reading
+nap(0)
+assert nap.meter.reading is not first and nap.meter.energy_j is not None
+threads = [threading.Thread(target=nap, args=(seconds,)) for seconds in (0.5, 0.1)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert nap.meter.seconds >= 0.5
+
+@wattle.measure()
+async def wait():
+    await asyncio.sleep(0.1)
+    return 1
+async def both():
+    return await asyncio.gather(wait(), wait())
+assert asyncio.run(both()) == [1, 1] and wait.meter.seconds >= 0.1
+
+class Model:
+    @wattle.measure()
+    def fit(self):
+        raise KeyError("lost")
+refused(KeyError, Model().fit, "lost")
+assert Model.fit.meter.seconds > 0
+child = os.fork()
+if child == 0:
+    nap(0.05)
+    os._exit(0 if nap.meter.seconds >= 0.05 else 1)
+assert os.waitpid(child, 0)[1] == 0
+refused(TypeError, lambda: wattle.measure()(Model), "a meter can only decorate functions")
+""")
+
+
 if __name__ == "__main__":
     main()
