@@ -2,9 +2,13 @@
 """The page of a job in a real browser: figures against the JSON report, areas against energies, names, widths, colours,
 paper."""
 import dataclasses
+import functools
 import json
+import pathlib
+import tempfile
 
 import browser
+import harness
 import synthetic_jobs
 from harness import WATTLE, main, near, test
 from page_fixture import contrasts, has_text_for_pictures, is_quiet
@@ -14,15 +18,23 @@ KINDS = ["plain", "restart", "unmeasured", "virtual_nodes", "no_gpu", "no_energy
          "missing", "wide"]
 
 
-def make_page(workdir, kind):
-    """Writes the page of a synthetic job; (path, its JSON report, its true values)."""
-    name = kind if isinstance(kind, str) else "made"
-    expected_values = synthetic_jobs.make(WATTLE, workdir.folder / name, kind)
-    path = workdir.folder / f"{name}.html"
-    done = workdir.wattle("report", workdir.folder / name, "--format", "html", "-o", path)
+@functools.cache
+def made(kind, **changes):
+    """Equal kinds make equal jobs, so one of each is enough for all tests, which only read it."""
+    kept = tempfile.TemporaryDirectory(prefix="wattle-jobs-")
+    workdir = harness.WorkDir(pathlib.Path(kept.name))
+    expected_values = synthetic_jobs.make(WATTLE, workdir.folder / "job", dataclasses.replace(synthetic_jobs.KINDS[kind], **changes))
+    done = workdir.wattle("report", "job", "--format", "html", "-o", "job.html")
     assert done.returncode == 0 and not done.stderr, done.stderr
-    done = workdir.wattle("report", workdir.folder / name, "--format", "json")
-    return path, json.loads(done.stdout), expected_values
+    done = workdir.wattle("report", "job", "--format", "json")
+    workdir.stop_all()
+    return kept, json.loads(done.stdout), expected_values
+
+
+def make_page(kind, **changes):
+    """The page of a synthetic job; (path, its JSON report, its true values)."""
+    kept, report, expected_values = made(kind, **changes)
+    return pathlib.Path(kept.name) / "job.html", report, expected_values
 
 
 def charts_of(page):
@@ -41,7 +53,7 @@ def column(page, table, title):
 @test
 def all_is_drawn(workdir):
     """power and lanes are drawn, every picture has a text alternative, no error and no request"""
-    path, _, _ = make_page(workdir, "imbalanced")
+    path, _, _ = make_page("imbalanced")
     page = browser.open(path)
     assert min(page.inked(".chart-power canvas")[:1]) > 0.01
     lanes = page.inked(".lanes canvas")
@@ -58,7 +70,7 @@ def areas_are_energies(workdir):
     """the area of each node's power is its energy, and the total area is the job's: also over a restart and a
     takeover"""
     for kind in ("imbalanced", "restart", "takeover"):
-        path, report, _ = make_page(workdir, kind)
+        path, report, _ = make_page(kind)
         charts = charts_of(browser.open(path))
         axis, (power,) = charts["axis"], charts["charts"]
         lengths = [to - start for start, to in zip(axis["from_s"], axis["to_s"])]
@@ -74,7 +86,7 @@ def areas_are_energies(workdir):
 @test
 def tables_are_the_report(workdir):
     """nodes, ranks and blocks on the page equal the JSON report; the first sentence names the slowest rank"""
-    path, report, expected_values = make_page(workdir, "imbalanced")
+    path, report, expected_values = make_page("imbalanced")
     page = browser.open(path)
     pairs = [("nodes-table", "energy", "nodes", "energy_j"), ("nodes-table", "CPU", "nodes", "cpu_s"),
              ("ranks-table", "energy", "ranks", "energy_j"), ("ranks-table", "waiting", "ranks", "waiting_s"),
@@ -94,7 +106,7 @@ def tables_are_the_report(workdir):
 @test
 def lanes_are_ranks(workdir):
     """one lane for each rank under its node, from its first launch to its last; waiting is where the program waited"""
-    path, _, expected_values = make_page(workdir, "restart")
+    path, _, expected_values = make_page("restart")
     charts = charts_of(browser.open(path))
     lanes = charts["lanes"]
     assert [lane["label"] for lane in lanes] == [f"rank {i}" for i in range(8)], [lane["label"] for lane in lanes]
@@ -110,7 +122,7 @@ def lanes_are_ranks(workdir):
 @test
 def many_nodes(workdir):
     """sixteen nodes: seven have a colour of their own, nine share one, each has a row in the picture below"""
-    path, report, _ = make_page(workdir, "wide")
+    path, report, _ = make_page("wide")
     page = browser.open(path)
     (power,) = charts_of(page)["charts"]
     labels = [one["label"] for one in power["series"]]
@@ -124,7 +136,7 @@ def many_nodes(workdir):
 @test
 def one_machine(workdir):
     """two nodes on one machine: the energy is in one row, the other refers to it"""
-    path, report, _ = make_page(workdir, "virtual_nodes")
+    path, report, _ = make_page("virtual_nodes")
     page = browser.open(path)
     energies = column(page, "nodes-table", "energy")
     near(energies[0], report["energy"]["total_j"], relative=1e-9)
@@ -135,7 +147,7 @@ def one_machine(workdir):
 @test
 def names_are_text(workdir):
     """names of jobs, users, nodes and blocks: shown as text: no script runs, no resource is loaded"""
-    path, report, _ = make_page(workdir, "hostile")
+    path, report, _ = make_page("hostile")
     text = path.read_text(encoding="utf-8", errors="replace")
     for sign in ("<img", "onerror=alert(1)>", "<svg onload", "</script><script>alert"):
         assert sign not in text, sign
@@ -149,7 +161,7 @@ def names_are_text(workdir):
 def every_kind(workdir):
     """every kind of job, wide and narrow, light and dark: no error, nothing wider than the window, readable text"""
     for kind in KINDS:
-        path, _, _ = make_page(workdir, kind)
+        path, _, _ = make_page(kind)
         for width, scheme in ((1280, "light"), (400, "dark")):
             page = browser.page().size(width).colours(scheme).open(path)
             is_quiet(page, f"{kind} at {width}")
@@ -161,7 +173,7 @@ def every_kind(workdir):
 @test
 def on_paper(workdir):
     """64 ranks: a few pages of paper, which state what is left out; static pictures replace the drawn ones"""
-    path, _, _ = make_page(workdir, "wide")
+    path, _, _ = make_page("wide")
     page = browser.open(path)
     assert page.print_to(workdir.folder / "page.pdf") <= 4
     page.colours(media="print")
@@ -173,7 +185,7 @@ def on_paper(workdir):
 @test
 def without_script(workdir):
     """browser without scripts: every figure, and static pictures"""
-    path, _, _ = make_page(workdir, dataclasses.replace(synthetic_jobs.KINDS["imbalanced"], steps=6))
+    path, _, _ = make_page("imbalanced", steps=6)
     figures = browser.open(path).texts(".figure")
     without = browser.page().scripts(False).open(path, wait=False)
     assert without.texts(".figure") == figures and figures
