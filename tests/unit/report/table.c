@@ -139,7 +139,8 @@ static void optional_columns(void **state)
 		{"zero", .is_optional = true, .keeps_zero = true},
 		{"remark", .kind = COLUMN_TEXT, .is_optional = true},
 	};
-	static const char *const expected[] = {"        zero\n  a      0 W\n  long   0 W  b\n", "a     0 W\nlong  0 W  b\n"};
+	static const char *const expected[] = {"        zero\n  a      0 W\n  long   0 W  b\n",
+		"a     0 W\nlong  0 W  b\n"};
 	struct object_at at[ARRAY_SIZE(items)] = {{&item_type, &items[0]}, {&item_type, &items[1]}};
 	const struct grid_rows items_rows = {.at = at, .n = ARRAY_SIZE(items), .shown = ARRAY_SIZE(items)};
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
@@ -160,6 +161,7 @@ int main(void)
 	ROWS_ADD(&tests, wrap_rows, check_wrap);
 	ROWS_ADD_ONE(&tests, "columns as wide as their contents, numbers right-aligned", columns_align);
 	ROWS_ADD_ONE(&tests, "table too wide: the name column is shortened", first_column_gives_way);
-	ROWS_ADD_ONE(&tests, "optional columns: without a value omitted; plain: no titles, no indentation", optional_columns);
+	ROWS_ADD_ONE(&tests, "optional columns: without a value omitted; plain: no titles, no indentation",
+		optional_columns);
 	return rows_run(&tests, "table");
 }
