@@ -143,7 +143,7 @@ static void measure(const struct table *table, size_t *widths)
 {
 	size_t all = TABLE_INDENT;
 	for (size_t c = 0; c < table->n_columns; c++)
-		widths[c] = columns_of(table->columns[c].title);
+		widths[c] = table->is_plain ? 0 : columns_of(table->columns[c].title);
 	const char *cell = table->cells.data;
 	for (size_t i = 0; i < table->n_cells; i++, cell += strlen(cell) + 1) {
 		size_t width = columns_of(cell + 1), c = i % table->n_columns;

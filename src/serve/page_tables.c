@@ -75,8 +75,8 @@ static const struct column domain_columns[] = {
 #include "metric/metrics.def"
 	{NULL, "Source", COLUMN_TEXT, .write = domain_source},
 };
-static const struct grid domain_grid =
-	GRID("domain-table", domain_columns, .attributes = domain_attributes, .is_fixed = true);
+static const struct grid domain_grid = GRID("domain-table", domain_columns, .attributes = domain_attributes,
+	.is_fixed = true);
 
 void page_domains(const struct view *view, struct buf *out)
 {

@@ -40,8 +40,8 @@ static const struct object_type layer_type = OBJECT_TYPE("layer", "A layer of a 
 struct layers {
 	const struct part *part;
 	json_t *summary, *kept; // owned; NULL: none
-	json_t *costs; // owned: stored rows by name
-	struct layer *all; // rows of the summary, then other measured rows: containers, time outside layers
+	json_t *costs;          // owned: stored rows by name
+	struct layer *all;      // rows of the summary, then other measured rows: containers, time outside layers
 	size_t n;
 	bool has_costs;
 };

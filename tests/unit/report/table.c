@@ -1,4 +1,7 @@
-#include "report/table.h"
+// The tests of a program are a struct rows, too.
+#define rows grid_rows
+#include "report/section/grid.h"
+#undef rows
 
 #include "base/utf8.h"
 #include "base/util.h"
@@ -113,6 +116,43 @@ static void first_column_gives_way(void **state)
 	buf_finish(&out);
 }
 
+struct item {
+	const char *name, *remark;
+	double zero, unknown;
+};
+
+static const struct field item_fields[] = {
+	FIELD(struct item, name, NULL, "name"),
+	FIELD(struct item, remark, NULL, "remark"),
+	FIELD(struct item, zero, "W", "0", .title = "zero"),
+	FIELD(struct item, unknown, "W", "unknown"),
+};
+static const struct object_type item_type = OBJECT_TYPE("item", "An item.", item_fields);
+
+static void optional_columns(void **state)
+{
+	static const struct item items[] = {{"a", NULL, 0, (double)NAN}, {"long", "b", 0, (double)NAN}};
+	static const struct column columns[] = {
+		{"name", .kind = COLUMN_TEXT},
+		{"zero", .is_optional = true},
+		{"unknown", .is_optional = true, .keeps_zero = true},
+		{"zero", .is_optional = true, .keeps_zero = true},
+		{"remark", .kind = COLUMN_TEXT, .is_optional = true},
+	};
+	static const char *const expected[] = {"        zero\n  a      0 W\n  long   0 W  b\n",
+		"a     0 W\nlong  0 W  b\n"};
+	struct object_at at[ARRAY_SIZE(items)] = {{&item_type, &items[0]}, {&item_type, &items[1]}};
+	const struct grid_rows items_rows = {.at = at, .n = ARRAY_SIZE(items), .shown = ARRAY_SIZE(items)};
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		const struct grid grid = GRID(NULL, columns, .is_plain = i == 1);
+		struct buf out;
+		buf_init(&out, 1000);
+		grid_text(&grid, &items_rows, &out, style_for(false));
+		assert_string_equal(out.data, expected[i]);
+		buf_finish(&out);
+	}
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -121,5 +161,7 @@ int main(void)
 	ROWS_ADD(&tests, wrap_rows, check_wrap);
 	ROWS_ADD_ONE(&tests, "columns as wide as their contents, numbers right-aligned", columns_align);
 	ROWS_ADD_ONE(&tests, "table too wide: the name column is shortened", first_column_gives_way);
+	ROWS_ADD_ONE(&tests, "optional columns: without a value omitted; plain: no titles, no indentation",
+		optional_columns);
 	return rows_run(&tests, "table");
 }
