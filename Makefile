@@ -35,7 +35,7 @@ test: test-build
 	@ninja -C $(CLANG_BUILD) $$(ninja -C $(CLANG_BUILD) -t targets all | sed -n 's/\.o: .*/.o/p')
 	@$(PYTHON) tools/run-tests.py $(TEST_BUILD) --second-try
 
-# PyTorch 2, Lightning, transformers, Keras, JAX …: creates their virtual environments once (about 12 GB; tests/frameworks/environments.py).
+# PyTorch 2, Lightning, transformers, Keras, JAX …: creates their virtual environments once (about 11 GB; tests/frameworks/environments.py).
 test-frameworks: test-build
 	@$(PYTHON) tests/frameworks/environments.py create
 	@WATTLE_FRAMEWORKS_LONG=1 $(PYTHON) tools/run-tests.py $(TEST_BUILD) frameworks
