@@ -31,7 +31,7 @@ test-build: packages-build packages-test
 test: test-build
 	@$(PYTHON) tools/run-tests.py $(TEST_BUILD) --second-try
 
-# PyTorch 2, Lightning, transformers, Keras, JAX …: creates their virtual environments once (about 12 GB; tests/frameworks/environments.py).
+# PyTorch 2, Lightning, transformers, Keras, JAX …: creates their virtual environments once (about 11 GB; tests/frameworks/environments.py).
 test-frameworks: test-build
 	@$(PYTHON) tests/frameworks/environments.py create
 	@WATTLE_FRAMEWORKS_LONG=1 $(PYTHON) tools/run-tests.py $(TEST_BUILD) frameworks

@@ -267,8 +267,10 @@ def same_as_onnx(workdir):
     convolutions = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
                                  nn.ConvTranspose2d(8, 4, 4, stride=2, padding=1, groups=2), nn.Flatten(1),
                                  nn.Linear(4 * 64, 5))
-    for model, size in ((convolutions, (2, 3, 8, 8)), (nn.LSTM(6, 8, 2, bidirectional=True), (5, 2, 6)),
-                        (nn.GRU(6, 8), (5, 2, 6)), (encoder(), (2, 10, 16))):
+    models = [(convolutions, (2, 3, 8, 8)), (nn.LSTM(6, 8, 2, bidirectional=True), (5, 2, 6)), (nn.GRU(6, 8), (5, 2, 6))]
+    if not torch.__version__.startswith("2.0."):  # which cannot export the unflatten of an attention
+        models.append((encoder(), (2, 10, 16)))
+    for model, size in models:
         found = complexity(model.eval(), size)
         torch.onnx.export(model, torch.zeros(size), str(workdir.folder / "model.onnx"), opset_version=13)
         done = workdir.wattle("model", "model.onnx", "--format", "json")

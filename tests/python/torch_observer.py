@@ -6,6 +6,7 @@ import gc
 import os
 import pathlib
 import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -276,6 +277,8 @@ def program(cache, other=False):
 def other_torch(workdir):
     """observer built for another torch: not used, with a message on request"""
     needs_observer()
+    (workdir.folder / "wattle").mkdir()
+    shutil.copy(observer.load().__file__, workdir.folder / "wattle")
     assert program(workdir.folder) == ["observer"]
     by, why = program(workdir.folder, other=True)
     assert by == "hooks" and _built_for.tag() + "other" in why and "build_observer" in why, why

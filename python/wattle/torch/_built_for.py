@@ -26,9 +26,10 @@ def cache_folder() -> pathlib.Path:
 
 
 def standard() -> str:
-    """C++ version required by torch's headers."""
-    major, minor = re.match(r"(\d+)\.(\d+)", torch.__version__).groups()  # type: ignore[union-attr]
-    return "gnu++14" if (int(major), int(minor)) < (2, 1) else "gnu++17"
+    """C++ version required by torch's headers: they check it themselves."""
+    with open(pathlib.Path(headers()[1]) / "torch/all.h", encoding="utf-8") as file:
+        required = re.search(r"#error C\+\+(\d+) or later", file.read())
+    return f"gnu++{required[1]}" if required else "gnu++17"
 
 
 def headers() -> list[str]:
