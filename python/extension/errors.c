@@ -18,12 +18,16 @@ void raise_text(PyObject *type, const char *sentence)
 	Py_XDECREF(text);
 }
 
+// OSError selects a subclass by the code, such as FileNotFoundError. Up to Python 3.10, `except` looks at the type that is
+// set here, so the instance is made first.
 static void raise_os(int code, const char *sentence)
 {
 	PyObject *text = text_for_display(sentence);
 	PyObject *arguments = text != NULL ? Py_BuildValue("(iN)", -code, text) : NULL;
-	if (arguments != NULL)
-		PyErr_SetObject(PyExc_OSError, arguments); // OSError selects a subclass by the code, such as FileNotFoundError
+	PyObject *error = arguments != NULL ? PyObject_CallObject(PyExc_OSError, arguments) : NULL;
+	if (error != NULL)
+		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+	Py_XDECREF(error);
 	Py_XDECREF(arguments);
 }
 

@@ -57,6 +57,10 @@ assert len(memoryview(samples)) == len(samples) > 1
 assert tracker.energy.carbon_g is None or tracker.energy.carbon_g > 0, tracker.energy
 assert tracker.report["energy"]["carbon_region"] == wattle.carbon.region("deu").code == "DE"
 try:
+    wattle.open("nowhere.sqlite")
+except FileNotFoundError as why:
+    assert why.errno == 2, why
+try:
     wattle.carbon.region("Germny")
 except ValueError as why:
     assert "did you mean 'Germany'?" in str(why), why
