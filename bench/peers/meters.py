@@ -72,17 +72,6 @@ def pidstat():
                                                              *command], read_pidstat, "no energy", waits=False), None
 
 
-def read_scaphandre(folder):
-    """Power readings of a process times their distances."""
-    reports = json.loads((folder / "scaphandre.json").read_text())
-    host = [(r["host"]["timestamp"], r["host"]["consumption"] / 1e6) for r in reports]
-    burners = [sum(c["consumption"] for c in r["consumers"] if "burner" in str(c["exe"]) or "burner" in str(c["cmdline"])) / 1e6
-               for r in reports]
-    gaps = [b[0] - a[0] for a, b in zip(host, host[1:])]
-    return {"package_j": sum(w * dt for (_, w), dt in zip(host[1:], gaps)),
-            "program_j": sum(w * dt for w, dt in zip(burners[1:], gaps))}
-
-
 def python_peer(name, package, python, note="", adapter=None, version=None):
     adapter = adapter or name
 
