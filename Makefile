@@ -7,7 +7,7 @@ PYTHON = /usr/bin/python3
 MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
 SETUP = meson setup $(if $(MULTIARCH),-Dlibdir=lib/$(MULTIARCH))
 
-.PHONY: all demo test test-build test-frameworks check bench install uninstall wheel clean format tidy packages-build packages-test
+.PHONY: all demo test test-build test-frameworks check bench bench-peers install uninstall wheel clean format tidy packages-build packages-test
 
 all: packages-build
 	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)
@@ -45,6 +45,14 @@ bench: packages-build
 	@meson configure $(BUILD) -Dbench=true
 	@ninja -C $(BUILD)
 	@$(PYTHON) bench/bench.py $(BUILD)
+
+# wattle beside other meters on one simulated machine, at most 15 minutes; rewrites the tables of docs/comparison.md. Needs root. The
+# first time it installs bench/peers/requirements.txt into a virtual environment outside the source tree.
+bench-peers: packages-build
+	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)
+	@meson configure $(BUILD) -Dbench=true
+	@ninja -C $(BUILD)
+	@$(PYTHON) bench/peers/peers.py $(BUILD) --markdown docs/comparison.md
 
 # PREFIX=/opt/wattle and DESTDIR=/tmp/package as usual. Prints the variables to set for a PREFIX outside of the standard ones.
 install: all

@@ -193,6 +193,14 @@ static void on_signal(struct recorder *recorder)
 	}
 }
 
+static void on_root_end(struct recorder *recorder)
+{
+	if (recorder->target != NULL)
+		on_signal(recorder);
+	else
+		recorder->stop = true;
+}
+
 /* ---- the loop ---- */
 
 // Ticks are at start + n * interval, whatever a tick itself takes.
@@ -230,7 +238,7 @@ static void loop(struct recorder *recorder)
 			else if (events[i].data.fd == recorder->cgroup_fd)
 				on_cgroup_event(recorder);
 			else if (recorder_roots_ended(recorder, events[i].data.fd))
-				recorder->stop = true;
+				on_root_end(recorder);
 			else if (is_control(recorder, events[i].data.fd))
 				recorder->stop |= recorder->options->control(recorder->options->data);
 			else if (events[i].data.fd == recorder->collector.epoll_fd)
@@ -244,6 +252,8 @@ static void loop(struct recorder *recorder)
 			else if (!recorder->stop)
 				on_timer(recorder);
 		}
+		if (recorder->main_ended && !recorder->stop) // waits for orphans, whose SIGCHLD may be lost as well
+			on_signal(recorder);
 	}
 }
 
@@ -317,6 +327,9 @@ int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struc
 	getrusage(RUSAGE_SELF, &self);
 	recorder->fork_floor_bytes = self.ru_maxrss * 1024;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	/* SIGCHLD goes to any thread that doesn't block it. A driver's library may have one (Go's runtime unblocks it in each
+	 * thread), and then the signalfd never gets it. Without pidfds (before Linux 5.3) SIGCHLD alone must do. */
+	(void)recorder_roots_open(recorder, target->pid, NULL);
 	int r = recorder_open(recorder);
 	if (r < 0)
 		error_set(reterr, r, "can't start the recording: %s", strerror(-r));

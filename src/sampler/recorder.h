@@ -250,7 +250,7 @@ struct recorder {
 	struct recorder_roots {
 		int *fds; // owned: pidfds, -1: ended
 		size_t n, running;
-	} roots;       // attach: the recording ends with the last of these processes
+	} roots;       // attach: the recording ends with the last of these processes; run: the command
 	int cgroup_fd; // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, spill_checked_ns, end_checked_ns;
 	struct end_request end_request;

@@ -108,6 +108,16 @@ def old_driver(workdir):
 
 
 @test
+def library_that_takes_signals(workdir):
+    """library with a thread that gets the program's SIGCHLD: the run ends with its command, also with --wait-all"""
+    env = environment(workdir, "takes_signals\n" + CARDS)
+    for options in ([], ["--wait-all"]):
+        report, _ = workdir.report(*options, "--", "sh", "-c", "sleep 0.5 & sleep 0.1", env=env)
+        assert 0.05 < report["run"]["duration_s"] < 20, report["run"]
+        assert len(report["gpus"]) == 2
+
+
+@test
 def chosen_gpus(workdir):
     """--gpus: takes indices and UUIDs; gpus lists the measured ones"""
     for chosen, expected in (("1", [1]), (UUIDS[0], [0]), (f"1,{UUIDS[0]}", [0, 1])):

@@ -1,5 +1,5 @@
 /* A program with known use of the machine: the last line on stdout is JSON with the CPU time that the kernel counted
- * for it (self) and for the children it waited for (children).
+ * for it (self) and for the children it waited for (children), and CLOCK_MONOTONIC at begin and end.
  *
  *	burner cpu SECONDS          one thread that computes
  *	burner threads N SECONDS    N threads that compute, SECONDS of CPU each
@@ -11,7 +11,9 @@
  *	burner daemon SECONDS       the same, but this one ends at once
  *	burner bomb DEPTH MS        two children, each with two children, …: 2^DEPTH leaves; each computes MS
  *	burner tree N SECONDS       N children that sleep
- *	burner exec SECONDS         computes, then becomes (exec) another `burner cpu SECONDS` */
+ *	burner exec SECONDS         computes, then becomes (exec) another `burner cpu SECONDS`
+ *	burner run FILE COMMAND...  runs the command; FILE gets the resources of all its descendants that were waited for, as JSON:
+ *	                            a program so small adds nothing to their peak memory */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -217,10 +219,48 @@ static int act_exec(char **arguments)
 	return 3;
 }
 
+static long long now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static double used_s(int who)
+{
+	struct rusage usage;
+	getrusage(who, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+		(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
+static int act_run(char **arguments)
+{
+	int status = 0;
+	struct rusage usage;
+	long long start_ns = now_ns();
+	pid_t child = fork_or_die();
+	if (child == 0) {
+		execvp(arguments[1], arguments + 1);
+		perror(arguments[1]);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	long long end_ns = now_ns();
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	getrusage(RUSAGE_CHILDREN, &usage);
+	FILE *file = fopen(arguments[0], "we");
+	if (file == NULL)
+		return 3;
+	fprintf(file, "{\"status\": %d, \"cpu_s\": %.6f, \"max_rss_kb\": %ld, \"start_ns\": %lld, \"end_ns\": %lld}\n",
+		status, used_s(RUSAGE_CHILDREN), usage.ru_maxrss, start_ns, end_ns);
+	return fclose(file) == 0 ? 0 : 3;
+}
+
 static const struct act {
 	const char *name;
 	int (*run)(char **arguments);
-	int n_arguments;
+	int n_arguments; // negative: at least so many
 } acts[] = {
 	{"cpu", act_cpu, 1},
 	{"threads", act_threads, 2},
@@ -233,24 +273,23 @@ static const struct act {
 	{"bomb", act_bomb, 2},
 	{"tree", act_tree, 2},
 	{"exec", act_exec, 1},
+	{"run", act_run, -2},
 };
 
-static double used_s(int who)
+static int is_enough(int n, int wanted)
 {
-	struct rusage usage;
-	getrusage(who, &usage);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-		(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+	return wanted < 0 ? n >= -wanted : n == wanted;
 }
 
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; argc > 1 && i < sizeof(acts) / sizeof(acts[0]); i++) {
-		if (strcmp(argv[1], acts[i].name) != 0 || argc - 2 != acts[i].n_arguments)
+		if (strcmp(argv[1], acts[i].name) != 0 || !is_enough(argc - 2, acts[i].n_arguments))
 			continue;
+		long long start_ns = now_ns();
 		int status = acts[i].run(argv + 2);
-		printf("{\"self_cpu_s\": %.6f, \"children_cpu_s\": %.6f}\n", used_s(RUSAGE_SELF),
-			used_s(RUSAGE_CHILDREN));
+		printf("{\"self_cpu_s\": %.6f, \"children_cpu_s\": %.6f, \"start_ns\": %lld, \"end_ns\": %lld}\n",
+			used_s(RUSAGE_SELF), used_s(RUSAGE_CHILDREN), start_ns, now_ns());
 		return status;
 	}
 	fputs("usage: burner ACT ARGUMENT…, see the source\n", stderr);

@@ -16,6 +16,8 @@
  *	--garbage ZONE=A:B   energy_uj contains no number from A to B
  *	--stuck ZONE=A:B     energy_uj does not change from A to B, then catches up at once
  *	--reset ZONE=A       the counter restarts at 0 at second A
+ *	--busy ZONE=W        W watts more for each CPU of the machine that is busy; not in truth.json, but in the history
+ *	--history FILE       appends "CLOCK_MONOTONIC_NS JOULES..." at each tick: energy of each zone since the origin
  *
  * Once the tree is complete, "ready" is printed, and DIR/truth.json has everything needed to compute the
  * energy between any two instants of CLOCK_MONOTONIC (tests/fakes/expected_values.py does). At the end its "end_ns" is filled, and
@@ -135,9 +137,53 @@ static bool in_window(struct window window, double t_s)
 	return t_s >= window.from_s && t_s < window.to_s; // never for NaN
 }
 
-static uint64_t counter_uj(const struct zone *zone, double t_s)
+/* CPU time of all processes since boot: exact from the CPU controller of cgroup v1, else in ticks. The files stay open: the
+ * caller may mount the tree over /sys. */
+static double read_busy_s(struct sim *sim)
 {
-	double energy_j = load_energy_j(&zone->load, t_s);
+	char text[512];
+	double user, nice, system, idle, wait, irq, softirq;
+	if (sim->busy_file < 0) {
+		sim->busy_file = open("/sys/fs/cgroup/cpuacct/cpuacct.usage", O_RDONLY | O_CLOEXEC);
+		sim->busy_is_exact = sim->busy_file >= 0;
+	}
+	if (sim->busy_file < 0)
+		sim->busy_file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = pread(sim->busy_file, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	if (n > 0 && sim->busy_is_exact)
+		return strtod(text, NULL) * 1e-9;
+	if (sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &wait, &irq, &softirq) != 7)
+		sim_fail("/proc/stat: no CPU time");
+	return (user + nice + system + irq + softirq) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double zone_energy_j(const struct sim *sim, const struct zone *zone, double t_s)
+{
+	return load_energy_j(&zone->load, t_s) + zone->busy_w * sim->busy_s;
+}
+
+static void update_busy(struct sim *sim)
+{
+	for (int i = 0; i < sim->n_zones; i++) {
+		if (sim->zones[i].busy_w > 0) {
+			sim->busy_s = read_busy_s(sim) - sim->busy_origin_s;
+			return;
+		}
+	}
+}
+
+static void add_history(const struct sim *sim, FILE *history, int64_t t_ns)
+{
+	fprintf(history, "%" PRId64, t_ns);
+	for (int i = 0; i < sim->n_zones; i++)
+		fprintf(history, " %.6f", zone_energy_j(sim, &sim->zones[i], (double)(t_ns - sim->origin_ns) / 1e9));
+	fputc('\n', history);
+}
+
+static uint64_t counter_uj(const struct sim *sim, const struct zone *zone, double t_s)
+{
+	double energy_j = zone_energy_j(sim, zone, t_s);
 	uint64_t start_uj = zone->start_uj;
 	if (t_s >= zone->reset_s) {
 		energy_j -= load_energy_j(&zone->load, zone->reset_s);
@@ -185,7 +231,7 @@ static void update(const struct sim *sim, struct zone *zone, double t_s)
 		return;
 	}
 	bool is_stuck = in_window(zone->stuck, t_s), is_garbage = in_window(zone->garbage, t_s);
-	snprintf(value, sizeof(value), "%" PRIu64, counter_uj(zone, is_stuck ? zone->stuck.from_s : t_s));
+	snprintf(value, sizeof(value), "%" PRIu64, counter_uj(sim, zone, is_stuck ? zone->stuck.from_s : t_s));
 	write_counter(sim, zone, is_garbage ? "garbage" : value);
 }
 
@@ -247,12 +293,19 @@ static void run_by_manual_clock(struct sim *sim)
 // Returns by how much the largest age of a value, when the next one replaced it, exceeded a tick.
 static int64_t run(struct sim *sim)
 {
+	FILE *history = sim->history_path != NULL ? fopen(sim->history_path, "ae") : NULL;
+	if (sim->history_path != NULL && history == NULL)
+		sim_fail("%s: %s", sim->history_path, strerror(errno));
+	sim->busy_origin_s = read_busy_s(sim);
 	int64_t tick_ns = (int64_t)llround(sim->tick_s * 1e9), last_ns = sim->origin_ns, late_ns = 0;
 	bool ready = false;
 	for (int64_t due_ns = sim->origin_ns + tick_ns; !stop_asked; due_ns += tick_ns) {
 		int64_t begin_ns = now_ns();
+		update_busy(sim);
 		for (int i = 0; i < sim->n_zones; i++)
 			update(sim, &sim->zones[i], (double)(now_ns() - sim->origin_ns) / 1e9);
+		if (history != NULL)
+			add_history(sim, history, begin_ns);
 		if (!ready)
 			print_line("ready");
 		ready = true;
@@ -267,12 +320,14 @@ static int64_t run(struct sim *sim)
 		struct timespec until = {.tv_sec = due_ns / 1000000000, .tv_nsec = due_ns % 1000000000};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	}
+	if (history != NULL)
+		fclose(history);
 	return late_ns;
 }
 
 int main(int argc, char **argv)
 {
-	struct sim sim = {.tick_s = 0.001};
+	struct sim sim = {.tick_s = 0.001, .busy_file = -1};
 	struct sigaction action = {.sa_handler = on_signal};
 	sim_parse_options(&sim, argc, argv);
 	sigaction(SIGTERM, &action, NULL);

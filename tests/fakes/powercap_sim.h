@@ -19,7 +19,7 @@ struct zone {
 	struct load load;
 	uint64_t range_uj, start_uj, quantum_uj;
 	struct window vanish, garbage, stuck;
-	double reset_s;
+	double reset_s, busy_w; // busy_w: for each CPU of the machine that is busy, beside the load
 	int fd; // -1: energy_uj is missing
 };
 
@@ -29,6 +29,10 @@ struct sim {
 	int n_zones, n_top;
 	double seconds, tick_s;
 	bool by_rename, has_manual_clock; // clock: standard input sets the time
+	const char *history_path; // NULL: none
+	int busy_file; // -1: not open yet
+	bool busy_is_exact;
+	double busy_origin_s, busy_s; // CPU time of the machine at the origin, and since
 	int64_t origin_ns;
 };
 

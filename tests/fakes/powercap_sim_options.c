@@ -123,6 +123,9 @@ static void take_zone_option(struct sim *sim, int option, char *argument)
 	case 'k':
 		zone->stuck = parse_window(value);
 		break;
+	case 'b':
+		zone->busy_w = number(value, &end);
+		break;
 	default:
 		zone->reset_s = number(value, &end);
 	}
@@ -145,6 +148,8 @@ void sim_parse_options(struct sim *sim, int argc, char **argv)
 		{"garbage", required_argument, NULL, 'g'},
 		{"stuck", required_argument, NULL, 'k'},
 		{"reset", required_argument, NULL, 'x'},
+		{"busy", required_argument, NULL, 'b'},
+		{"history", required_argument, NULL, 'h'},
 		{0},
 	};
 	char *end;
@@ -153,6 +158,8 @@ void sim_parse_options(struct sim *sim, int argc, char **argv)
 			sim->seconds = number(optarg, &end);
 		else if (option == 't')
 			sim->tick_s = number(optarg, &end) / 1e6;
+		else if (option == 'h')
+			sim->history_path = optarg;
 		else if (option == 'r')
 			sim->by_rename = true;
 		else if (option == 'o')

@@ -289,6 +289,8 @@ static bool global_line(const char *key, char **rest, struct fake_config *config
 		return take_text(rest, config->driver, sizeof(config->driver));
 	if (strcmp(key, "error") == 0)
 		return take_error(rest, config->errors, &config->n_errors);
+	if (strcmp(key, "takes_signals") == 0)
+		return config->takes_signals = true;
 	if (strcmp(key, "epoch_ns") != 0 || !take_u64(rest, &epoch_ns))
 		return false;
 	config->epoch_ns = (int64_t)epoch_ns;

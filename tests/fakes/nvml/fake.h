@@ -115,6 +115,7 @@ struct fake_config {
 	char path[512];
 	char driver[80];
 	int64_t epoch_ns; // CLOCK_MONOTONIC; the time at which power functions are at 0
+	bool takes_signals;
 	struct fake_gpu gpus[GPUS_MAX];
 	unsigned int n_gpus;
 	struct fake_error errors[ERRORS_MAX]; // for all GPUs

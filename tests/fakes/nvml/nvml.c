@@ -3,6 +3,8 @@
 #include "export.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,12 +185,32 @@ const void *fake_whole(unsigned int gpu)
 	return &handles[gpu][0];
 }
 
+static void *take_signals(void *unused)
+{
+	sigset_t all;
+	sigfillset(&all);
+	pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void start_thread(void)
+{
+	static bool is_started;
+	pthread_t thread;
+	if (library.config.takes_signals && !is_started)
+		is_started = pthread_create(&thread, NULL, take_signals, NULL) == 0;
+}
+
 static int init(const char *function)
 {
 	int64_t t_ns;
 	int code = enter_library(function, &t_ns);
-	if (code == SUCCESS)
-		library.references++;
+	if (code != SUCCESS)
+		return code;
+	library.references++;
+	start_thread();
 	return code;
 }
 
