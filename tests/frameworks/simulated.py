@@ -4,7 +4,7 @@ import os
 import time
 
 import powercap_player
-from harness import near
+from harness import BUILD, near
 
 IDLE_W, TRAIN_W, VALIDATION_W = 20, 80, 200
 TRAIN_S, VALIDATION_S = 0.05, 0.05
@@ -13,8 +13,8 @@ TRAIN_S, VALIDATION_S = 0.05, 0.05
 class Machine:
     """`train()` and `validate()` are the work of a batch. The true figures are sums over the run, from start() on."""
 
-    def __init__(self, player):
-        self._player = player
+    def __init__(self, player, gpu_w):
+        self._player, self._gpu_w = player, gpu_w
         self.train_j = self.train_s = self.validation_j = self.validation_s = 0.0
         self._at, self._is_training = None, False
         self.waited_s = 0.0
@@ -36,6 +36,7 @@ class Machine:
     def _add(self, joules):
         now = time.monotonic()
         seconds, self._at = now - self._at, now
+        joules += self._gpu_w * seconds
         if self._is_training:
             self.train_j, self.train_s = self.train_j + joules, self.train_s + seconds
         else:
@@ -60,17 +61,24 @@ class Machine:
 
 
 @contextlib.contextmanager
-def machine(workdir):
-    """A Machine that wattle's counters belong to, also of recorders started meanwhile."""
+def machine(workdir, gpu_w=0):
+    """A Machine that wattle's counters belong to, also of recorders started meanwhile. gpu_w: it has a GPU that uses so much."""
     top = powercap_player.tree(workdir)
-    os.environ["WATTLE_SYSFS"] = str(top)
+    environment = {"WATTLE_SYSFS": str(top)}
+    if gpu_w:
+        (workdir.folder / "cards").write_text("gpu\nname NVIDIA H100 80GB HBM3\nuuid GPU-8932f937-d72c-4106-c12f-20bd9faed9f6\n"
+                                              f"power_mw constant {gpu_w * 1000}\nenergy_period_ms 20\nutilization_percent 90 40\n")
+        environment |= {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+                        "WATTLE_FAKE_NVML": str(workdir.folder / "cards")}
+    os.environ.update(environment)
     player = powercap_player.Player(workdir, top, IDLE_W)
-    simulated = Machine(player)
+    simulated = Machine(player, gpu_w)
     try:
         yield simulated
     finally:
         simulated.end()
-        del os.environ["WATTLE_SYSFS"]
+        for name in environment:
+            del os.environ[name]
 
 
 def check_figures(lines, steps_of, truth):

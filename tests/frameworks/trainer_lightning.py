@@ -89,11 +89,9 @@ def recorded(workdir, name="run.sqlite"):
 
 @test
 def energy_in_the_log(workdir):
-    """two epochs of 8 batches with validation: figures in the trainer's log add up to the training's energy; blocks have their
-    energies"""
-    with machine(workdir) as simulated:
-        with recorded(workdir) as tracker:
-            trainer(workdir, simulated, EnergyCallback(every=4)).fit(Model(simulated))
+    """two epochs of 8 batches with validation, CPUs and a GPU: figures in the trainer's log add up to the training's energy"""
+    with machine(workdir, gpu_w=100) as simulated, recorded(workdir):
+        trainer(workdir, simulated, EnergyCallback(every=4)).fit(Model(simulated))
     lines = logged(workdir)
     assert len(lines) == 4, lines
     check_figures(lines, lambda line: 4, simulated)
@@ -101,7 +99,6 @@ def energy_in_the_log(workdir):
         near(line["wattle/j_per_sample"], line["wattle/j_per_step"] / SAMPLES, relative=1e-4)
     assert blocks(workdir) == {"sanity check": 1, "epoch": 2, "step": 2 * BATCHES, "validation": 2}, blocks(workdir)
     assert workdir.rows("SELECT sum(value) FROM user_metric WHERE name = 'samples'") == [(2.0 * BATCHES * SAMPLES,)]
-    return tracker
 
 
 @test
