@@ -1,7 +1,6 @@
 /* The floor of a span in Python: the simplest context manager in C that records when its block began and ended. Two
  * clock readings, two stores into an array that nobody reads; no name, no thread, no check. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../python/extension/limited_api.h"
 
 #include <time.h>
 
