@@ -19,7 +19,16 @@ def bare(command):
     return {}
 
 
+def allow_nvidia_smi_help():
+    """CodeCarbon reads NVML only if `nvidia-smi --help` succeeds."""
+    with open("nvidia-smi", "w", encoding="utf-8") as file:
+        file.write('#!/bin/sh\n[ "$1" = --help ]\n')
+    os.chmod("nvidia-smi", 0o755)
+    os.environ["PATH"] = f"{os.getcwd()}:{os.environ['PATH']}"
+
+
 def codecarbon(command):
+    allow_nvidia_smi_help()
     from codecarbon import OfflineEmissionsTracker
     tracker = OfflineEmissionsTracker(country_iso_code="FRA", save_to_file=False)
     tracker.start()
