@@ -184,7 +184,8 @@ def processor():
 
 
 def document(results, rounds, chosen, scenarios, missing):
-    parts = [f"Measured on {datetime.date.today().isoformat()}: {processor()}, {os.cpu_count()} CPUs, Linux {platform.release().partition("-")[0]}, "
+    kernel = platform.release().partition("-")[0]
+    parts = [f"Measured on {datetime.date.today().isoformat()}: {processor()}, {os.cpu_count()} CPUs, Linux {kernel}, "
              f"Python {platform.python_version()}. {rounds} round{'s' if rounds != 1 else ''}: means ± half of the 95 % interval "
              "(Student's t). `make bench-peers` repeats the measurement.", ""]
     for figure, title in FIGURES.items():
