@@ -75,7 +75,7 @@ static const struct column domain_columns[] = {
 #include "metric/metrics.def"
 	{NULL, "Source", COLUMN_TEXT, .write = domain_source},
 };
-static const struct grid domain_grid = GRID("domain-table", domain_columns, .attributes = domain_attributes,
+static const struct grid domain_grid = GRID("domains-table", domain_columns, .attributes = domain_attributes,
 	.is_fixed = true);
 
 void page_domains(const struct view *view, struct buf *out)
@@ -126,7 +126,7 @@ static const struct column process_columns[] = {
 	{"gpu_memory_bytes", IF_KNOWN},
 	{"energy_j", IF_KNOWN},
 };
-static const struct grid process_grid = GRID("process-table", process_columns, .attributes = process_attributes);
+static const struct grid process_grid = GRID("processes-table", process_columns, .attributes = process_attributes);
 
 void page_processes(const struct view *view, struct buf *out)
 {

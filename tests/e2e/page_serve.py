@@ -62,9 +62,11 @@ def all_is_drawn(workdir):
             inked = page.inked(".live-chart canvas:first-of-type")
             assert min(inked) > 0.005, (scheme, width, inked)
             assert page.overflow_px() == 0, width
-    assert page.count("#domain-table tbody tr") == 12
-    assert page.count("#process-table tbody tr") > 1
-    assert page.count("#domain-table b") == 0 and "<b>bold</b>" in page.text("#domain-table")
+    assert page.count("#domains-table tbody tr") == 12
+    assert page.count("#processes-table tbody tr") > 1
+    assert page.js("return [...document.querySelectorAll('table')].every(table => "
+                   "document.getElementById(table.getAttribute('aria-labelledby')))"), "a table without its heading"
+    assert page.count("#domains-table b") == 0 and "<b>bold</b>" in page.text("#domains-table")
 
 
 @test
@@ -73,18 +75,18 @@ def keeps_up(workdir):
     server = Server(workdir, "--interval", "200ms", env=machine(workdir))
     page = browser.open(server.url)
     page.js("document.querySelector('#domain-gpu-0').marked = true;"
-            "document.querySelector('#process-table thead th:nth-child(2) button').focus()")
+            "document.querySelector('#processes-table thead th:nth-child(2) button').focus()")
     page.keys("ENTER")
-    assert page.js("return document.querySelector('#process-table thead th:nth-child(2)').ariaSort") == "descending"
+    assert page.js("return document.querySelector('#processes-table thead th:nth-child(2)').ariaSort") == "descending"
     for _ in range(3):
         before = looks(page)
         wait_until(lambda: looks(page) != before or server.looks() < 2, "another look", 10)
     wait_until(lambda: server.looks() > 15, "some looks")
-    pids = [int(pid) for pid in page.texts("#process-table tbody td:nth-child(2)")]
+    pids = [int(pid) for pid in page.texts("#processes-table tbody td:nth-child(2)")]
     assert pids == sorted(pids, reverse=True), pids
     assert page.js("return document.querySelector('#domain-gpu-0').marked")
     assert page.js("return document.activeElement.textContent") == "PID"
-    assert page.js("return document.querySelector('#process-table thead th:nth-child(2)').ariaSort") == "descending"
+    assert page.js("return document.querySelector('#processes-table thead th:nth-child(2)').ariaSort") == "descending"
     is_quiet(page, server.url)
 
 
@@ -127,7 +129,7 @@ def hostile_commands(workdir):
     for name in HOSTILE:  # busy, so that they are listed
         workdir.start("-c", 'exec -a "$0" /bin/sh -c "while :; do :; done"', name, program="/bin/bash")
     page = browser.open(server.url)
-    wait_until(lambda: sum("onerror" in row or "script>" in row for row in page.texts("#process-table .name bdi")) >= 2,
+    wait_until(lambda: sum("onerror" in row or "script>" in row for row in page.texts("#processes-table .name bdi")) >= 2,
                "the commands in the table")
     assert page.js("return window.hit") is None and page.count("#rest img") == 0 and page.count("#rest script") == 0
     is_quiet(page, server.url)
@@ -154,7 +156,7 @@ def without_script(workdir):
     page = browser.page().scripts(False)
     try:
         page.open(server.url, wait=False)
-        assert page.find("#domain-table").is_displayed()
+        assert page.find("#domains-table").is_displayed()
         assert "Power now" in page.find(".tiles").text
         assert not page.find("#charts").is_displayed()
     finally:
