@@ -13,7 +13,7 @@ static const double unknown_period_slack = 1.25, unknown_period_max_s = 0.1;
 /* Deviations of updates, as fractions of the period: assumed jitter if it was not measured, and a margin added to a measured
  * jitter, which comes from few updates. */
 static const double unknown_jitter = 0.1, jitter_slack = 0.01;
-// UPDATES_MIN: fewer updates don't determine a period. CROWD: this many consecutive readings with new values give an upper
+// UPDATES_MIN: fewer updates don't determine a period. BURST: this many consecutive readings with new values give an upper
 // bound.
 enum { UPDATES_MIN = 3, BURST = 8 };
 
@@ -28,7 +28,7 @@ struct scan { // results over all readings of a counter
 	size_t n_spacings;
 	size_t n_changes;
 	double energy_j, time_s;
-	double burst_s; // shortest time of CROWD consecutive readings with new values; INFINITY: none
+	double burst_s; // shortest time of BURST consecutive readings with new values; INFINITY: none
 };
 
 static void note_update(const int64_t *t_ns, size_t change, size_t last, size_t now, double gap_s, struct scan *scan)
@@ -123,7 +123,7 @@ static bool steps_are_coarse(const struct scan *scan, double quantum_j, double p
 	return quantum_j > 0 && scan->energy_j * period_s < 3 * quantum_j * scan->time_s;
 }
 
-/* In a crowd, each reading shows an update, so the period is shorter than the crowd's duration divided by its number of
+/* In a burst, each reading shows an update, so the period is shorter than the burst's duration divided by its number of
  * intervals. A recorder on a busy machine may never see a reading without an update; closely spaced readings then give the
  * same bound. */
 static double estimate_s(int64_t interval_ns, const struct scan *scan)

@@ -65,9 +65,8 @@ struct job_work {
 int machines_find(struct job_work *work);
 void members_mark_nested(struct job_work *work);
 int machine_join(struct job_work *work, struct machine *machine);
-int machine_make(struct job_work *work, struct machine *machine); // machine_make(struct job_work *work, struct machine
-								  // *machine); // run and findings of the machine;
-								  // includes machine_join
+// Run and findings of the machine; includes machine_join.
+int machine_make(struct job_work *work, struct machine *machine);
 int member_make(struct job_work *work, struct member *member); // run and findings of the member
 int downsampled_blocks_add_error(const struct job_work *work, struct member *member);
 int nodes_make(struct job_work *work);
