@@ -13,6 +13,7 @@ static const int64_t POINT_NS = 20 * NS_PER_MS;
 // A counter of unknown period is taken to be stopped after this time.
 static const int64_t STILL_NS = 3 * NS_PER_S;
 static const int64_t PERIODS_MAX = 2; // a counter without a change for longer is stopped
+static const int64_t RESTS_MIN = 2; // intervals of sampling between two updates of a slow counter
 enum { START, NOW }; // marks
 
 /* ---- open ---- */
@@ -165,13 +166,25 @@ void running_energy_add_up(struct running_energy *running, const struct sampler 
 	add_point(running);
 }
 
+/* While the period is unknown: the distance of the last two updates, if it contains readings without a change. With no period the
+ * curve would stay flat after each update, and all energy up to the next one would be power of a later line. */
+static struct update_period period_so_far(const struct energy_track *track, const struct sampler *sampler, size_t i)
+{
+	const int64_t interval_ns = sampler->options.interval_ns;
+	bool has_rested = track->n_updates > 1 && track->rest_ns >= RESTS_MIN * interval_ns;
+	if (sampler->periods[i].period_ns > 0 || interval_ns <= 0 || !has_rested)
+		return sampler->periods[i];
+	return (struct update_period){track->rest_ns, interval_ns};
+}
+
 void running_energy_tick(struct running_energy *running, const struct sampler *sampler, int64_t start_ns)
 {
 	if (running->devices == NULL)
 		return;
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
-		running->devices[i].track.period = sampler->periods[i];
-		energy_track_feed(&running->devices[i].track, sampler->last_t_ns, sampler->rows[i], false);
+		struct energy_track *track = &running->devices[i].track;
+		track->period = period_so_far(track, sampler, i);
+		energy_track_feed(track, sampler->last_t_ns, sampler->rows[i], false);
 	}
 	running->start_ns = start_ns;
 	// Between two calls of options->progress only the energy of steps is needed.

@@ -60,9 +60,66 @@ static void watts(void **state)
 	running_energy_close(&recorder.running);
 }
 
+/* A counter of 50 W that is updated every 700 ms, read every 100 ms; the period is unknown until the recorder has
+ * detected it, if ever. */
+static const struct slow {
+	const char *teaches;
+	int64_t detected_ms; // time of the detection; 0: never
+} slows[] = {
+	{"slow counter whose period is detected after 2.9 s", 2900},
+	{"slow counter whose period is never detected, as on a busy machine", 0},
+};
+
+static void slow_counter(void **state)
+{
+	enum { TICK_MS = 100, UPDATE_MS = 700, TICKS = 60, TICKS_A_LINE = 10, POWER_W = 50 };
+	const struct slow *row = *state;
+	static struct recorder recorder;
+	struct domain domain = {.name = "package-0", .kind = DOMAIN_PACKAGE, .has_energy = true, .max_power_w = 500};
+	const struct domain *devices[] = {&domain};
+	struct sensor_set set = {.devices = devices, .n_devices = 1};
+	struct counter counter = {0};
+	struct update_period period = {0};
+	int64_t rows[1][DEVICE_COUNT];
+	struct recorder_progress told;
+	int n_known = 0;
+	const struct recorder_options options = {.progress = remember, .data = &told};
+	recorder = (struct recorder){
+		.options = &options,
+		.sampler = {.sensors = &set,
+			.counters = &counter,
+			.rows = rows,
+			.periods = &period,
+			.options = {.interval_ns = TICK_MS * NS_PER_MS}},
+		.start_ns = 1000 * NS_PER_S,
+		.progress_t_ns = 1000 * NS_PER_S,
+		.progress_energy_j = (double)NAN,
+	};
+	for (int metric = 0; metric < DEVICE_COUNT; metric++)
+		rows[0][metric] = VALUE_MISSING;
+	assert_int_equal(running_energy_open(&recorder.running, &recorder.sampler), 0);
+	for (int i = 0; i <= TICKS; i++) {
+		int64_t ms = (int64_t)i * TICK_MS + 50; // readings are not at the updates
+		recorder.sampler.last_t_ns = recorder.start_ns + (int64_t)i * TICK_MS * NS_PER_MS;
+		period.period_ns = row->detected_ms > 0 && ms >= row->detected_ms ? UPDATE_MS * NS_PER_MS : 0;
+		rows[0][DEVICE_ENERGY] = ms / UPDATE_MS * UPDATE_MS * POWER_W * 1000;
+		running_energy_tick(&recorder.running, &recorder.sampler, recorder.start_ns);
+		if (i % TICKS_A_LINE != 0 || i == 0)
+			continue;
+		recorder_report_progress(&recorder);
+		if (isnan(told.power_w))
+			continue;
+		n_known++;
+		assert_float_equal(told.power_w, POWER_W, 0.2 * POWER_W); // two readings of 100 ms in a second
+	}
+	assert_true(n_known >= 2);
+	running_energy_close(&recorder.running);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, lates, watts);
+	ROWS_ADD(&tests, slows, slow_counter);
 	return rows_run(&tests, "progress");
 }
