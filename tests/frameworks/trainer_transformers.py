@@ -122,6 +122,18 @@ def accumulated(workdir):
 
 
 @test
+def incomplete_last_step(workdir):
+    """30 samples in batches of 4, two of them a step: the last step has 6, and 4 if the trainer drops the incomplete batch"""
+    for drop, expected in ((False, [8, 8, 8, 6]), (True, [8, 8, 8, 4])):
+        with machine(workdir) as simulated, recorded(workdir):
+            used = trainer(workdir, simulated, EnergyCallback(), gradient_accumulation_steps=2, dataloader_drop_last=drop)
+            used.train_dataset = used.train_dataset[:30]
+            used.train()
+        samples = [value for (value,) in workdir.rows("SELECT value FROM user_metric WHERE name = 'samples' ORDER BY t_ns")]
+        assert samples == 2 * expected, samples
+
+
+@test
 def early_stop(workdir):
     """early stop in the second epoch: blocks are closed"""
     with machine(workdir) as simulated, recorded(workdir):

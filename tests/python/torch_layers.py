@@ -254,6 +254,23 @@ def objects_without_end(workdir):
 
 
 @test
+def nothing_called(workdir):
+    """modules in a list of Python: no layers, and a note that names the reason; none for a model that is called"""
+    class Listed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = [nn.Linear(4, 4)]
+
+    model = Listed()
+    with torch_marks.layers(model) as (_, measured):
+        model.parts[0](torch.randn(2, 4))
+    assert len(measured.rows) == 1 and any("ModuleList" in note for note in measured.notes), measured.notes
+    with torch_marks.layers(model.parts[0]) as (_, measured):
+        model.parts[0](torch.randn(2, 4))
+    assert not any("ModuleList" in note for note in measured.notes), measured.notes
+
+
+@test
 def lazy(workdir):
     """lazy modules get their parameters in the first call: the rows have their number, and backward is theirs"""
     model = nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(), nn.LazyLinear(2))

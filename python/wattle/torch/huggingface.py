@@ -19,8 +19,8 @@ class EnergyCallback(TrainerCallback):  # type: ignore[misc]
     """Marks 'epoch', 'step' and 'validation' as blocks of the run, reports samples and tokens of each step, and adds
     joules per step, sample and token to the trainer's logs.
 
-    samples  of a step of this process; None: per_device_train_batch_size x its GPUs x gradient_accumulation_steps,
-             which the last step of an epoch may not reach
+    samples  of a step of this process; None: per_device_train_batch_size x its GPUs x gradient_accumulation_steps, less
+             in the last step of an epoch; with several processes that last step may have fewer than reported
     every    steps between two figures; None: as often as the trainer logs; 0: none
 
     A step is an optimizer step, gradient accumulation included. Tokens are known if the trainer counts them
@@ -36,6 +36,7 @@ class EnergyCallback(TrainerCallback):  # type: ignore[misc]
         self._figures: dict[str, float] = {}
         self._steps = 0
         self._tokens_seen = 0
+        self._left: Optional[int] = None  # samples of the epoch that are still to come, if known
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._training.stop()  # the trainer calls no callback after an exception
@@ -46,7 +47,8 @@ class EnergyCallback(TrainerCallback):  # type: ignore[misc]
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._training.stop()
 
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
+        self._left = _samples_in_epoch(args, train_dataloader)
         self._training.begin("epoch")
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -92,8 +94,25 @@ class EnergyCallback(TrainerCallback):  # type: ignore[misc]
         if self._samples is not None:
             return self._samples
         batch = getattr(args, "train_batch_size", None)
-        return None if batch is None else batch * getattr(args, "gradient_accumulation_steps", 1)
+        if batch is None:
+            return None
+        samples: int = batch * getattr(args, "gradient_accumulation_steps", 1)
+        if self._left:  # 0: a sampler that takes more than the data set has
+            samples = min(samples, self._left)
+            self._left -= samples
+        return samples
 
     @staticmethod
     def _seen(state: Any) -> int:
         return int(getattr(state, "num_input_tokens_seen", 0) or 0)
+
+
+def _samples_in_epoch(args: Any, loader: Any) -> Optional[int]:
+    """None: unknown, as of a stream; several processes share the samples in ways of their own."""
+    if getattr(args, "world_size", 1) != 1:
+        return None
+    try:
+        samples = len(loader.dataset)
+    except (TypeError, AttributeError):
+        return None
+    return samples - samples % int(args.train_batch_size) if getattr(args, "dataloader_drop_last", False) else samples

@@ -213,6 +213,9 @@ class layers:
         parameters = modules.count_parameters(self._parts.parts)
         for measured, entry, own in zip(self._measured, self._hooked.values(), parameters):
             measured.calls, measured.parameters = entry.count_call(), own
+        if not any(measured.calls for measured in self._measured):
+            self.notes.append("no module of the model was called, so there are no layers: modules that the model keeps in a list or "
+                              "dict of Python are not part of it (use torch.nn.ModuleList or ModuleDict, or pass a dict of modules)")
         del self._forward, self._graph, self._stacks, self._hooked, self._timeline
         return pieces
 
