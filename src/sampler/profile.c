@@ -35,7 +35,7 @@ struct profiler {
 	uint32_t first_node, first_module;
 	struct store_profile_sample *samples; // owned
 	size_t n, capacity;
-	int64_t n_samples, n_lost;
+	int64_t n_samples, n_lost, n_ended;
 	struct jit_address { // sampled addresses of generated code
 		uint32_t module;
 		uint64_t address;
@@ -156,6 +156,7 @@ static void on_exec(void *data, pid_t pid)
 static void on_exit_of(void *data, pid_t pid)
 {
 	struct profiler *profiler = data;
+	profiler->n_ended++;
 	profile_maps_exit(&profiler->maps, pid);
 }
 
@@ -218,6 +219,7 @@ struct store_profile profiler_delivery(const struct profiler *profiler)
 		.hz = profiler->options->hz,
 		.n_samples = profiler->n_samples,
 		.n_lost = profiler->n_lost + profiler->events.n_lost,
+		.n_ended = profiler->n_ended,
 		.first_module = profiler->first_module,
 		.first_node = profiler->first_node,
 		.modules = profiler->maps.modules + profiler->first_module,

@@ -244,7 +244,7 @@ struct run_profile_symbol {
 };
 struct run_profile_data {
 	const char *event; // of the last recording; NULL: the run has no profile
-	int64_t hz, n_lost;
+	int64_t hz, n_lost, n_ended; // n_ended: threads that ended during the recordings
 	struct run_profile_module *modules;
 	size_t n_modules;
 	struct run_profile_node *nodes;

@@ -10,7 +10,7 @@ enum { INSERT_PROFILE, INSERT_MODULE, INSERT_STACK, INSERT_SAMPLE, INSERT_SYMBOL
 
 static const char tables[] =
 	"CREATE TABLE IF NOT EXISTS profile (segment INTEGER PRIMARY KEY NOT NULL, event TEXT, hz INTEGER, samples INTEGER, "
-	"lost INTEGER);"
+	"lost INTEGER, ended INTEGER);"
 	"CREATE TABLE IF NOT EXISTS profile_module (id INTEGER PRIMARY KEY NOT NULL, path TEXT, build_id TEXT, inode INTEGER, "
 	"size_bytes INTEGER, mtime_ns INTEGER);"
 	"CREATE TABLE IF NOT EXISTS profile_stack (id INTEGER PRIMARY KEY NOT NULL, parent INTEGER, module INTEGER, "
@@ -20,7 +20,7 @@ static const char tables[] =
 
 // OR REPLACE: a delivery is repeated after a failure of unknown extent.
 static const char *const sources[INSERTS] = {
-	[INSERT_PROFILE] = "INSERT OR REPLACE INTO profile (segment, event, hz, samples, lost) VALUES (?, ?, ?, ?, ?)",
+	[INSERT_PROFILE] = "INSERT OR REPLACE INTO profile (segment, event, hz, samples, lost, ended) VALUES (?, ?, ?, ?, ?, ?)",
 	[INSERT_MODULE] = ("INSERT OR REPLACE INTO profile_module (id, path, build_id, inode, size_bytes, mtime_ns) "
 			   "VALUES (?, ?, ?, ?, ?, ?)"),
 	[INSERT_STACK] = "INSERT OR REPLACE INTO profile_stack (id, parent, module, frame_offset) VALUES (?, ?, ?, ?)",
@@ -52,6 +52,7 @@ static int write_profile(struct run_profile *profile, const struct store_profile
 	sqlite3_bind_int64(insert, 3, rows->hz);
 	sqlite3_bind_int64(insert, 4, rows->n_samples);
 	sqlite3_bind_int64(insert, 5, rows->n_lost);
+	sqlite3_bind_int64(insert, 6, rows->n_ended);
 	return sql_run(insert);
 }
 

@@ -47,10 +47,11 @@ static size_t index_of(const int64_t *ids, size_t n, int64_t id)
 static int take_profile(struct reading *reading, sqlite3_stmt *row)
 {
 	struct run_profile_data *profile = reading->profile;
-	int64_t lost = sql_i64(row, 2);
+	int64_t lost = sql_i64(row, 2), ended = sql_i64(row, 3);
 	profile->event = sql_text(row, 0, reading->arena);
 	profile->hz = sql_i64(row, 1);
-	profile->n_lost += value_ok(lost) && lost > 0 && lost < INT32_MAX ? lost : 0;
+	profile->n_lost += lost > 0 && lost < INT32_MAX ? lost : 0;
+	profile->n_ended += ended > 0 && ended < INT32_MAX ? ended : 0;
 	return profile->event != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
@@ -181,7 +182,7 @@ static bool make_room(struct reading *reading)
 static int read_profile(struct reading *reading)
 {
 	struct run_profile_data *profile = reading->profile;
-	int r = read_rows(reading, "SELECT event, hz, lost FROM profile ORDER BY segment", take_profile);
+	int r = read_rows(reading, "SELECT event, hz, lost, ended FROM profile ORDER BY segment", take_profile);
 	if (r == SQLITE_OK && !make_room(reading))
 		return SQLITE_NOMEM;
 	if (r == SQLITE_OK)

@@ -129,7 +129,7 @@ struct store_profile_symbol { // a name of generated code
 struct store_profile {
 	const char *event; // "cycles", "cpu-clock"; with ":u", user code only. NULL: no profile
 	int64_t hz;
-	int64_t n_samples, n_lost; // since the start of the recording
+	int64_t n_samples, n_lost, n_ended; // since the start of the recording; n_ended: threads that have ended
 	uint32_t first_module, first_node; // numbers of the first ones below
 	const struct store_profile_module *modules;
 	size_t n_modules;

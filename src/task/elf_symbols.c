@@ -186,7 +186,9 @@ static int by_begin(const void *a, const void *b)
 	const struct elf_symbol *x = a, *y = b;
 	if (x->begin != y->begin)
 		return x->begin > y->begin ? 1 : -1;
-	if (x->size != y->size) // the symbol with a size is the function, others are labels
+	if (x->is_open != y->is_open) // the symbol with a size is the function, others are labels
+		return x->is_open ? -1 : 1;
+	if (x->size != y->size)
 		return x->size < y->size ? 1 : -1;
 	return strcmp(x->name, y->name);
 }
@@ -214,6 +216,15 @@ static bool is_function(const Elf64_Sym *symbol)
 		symbol->st_name != 0 && symbol->st_value != 0;
 }
 
+static struct elf_symbol entry_of(const struct elf *elf, const Elf64_Sym *symbol, const char *name)
+{
+	struct elf_symbol entry = {symbol->st_value, symbol->st_size, symbol->st_size == 0, name};
+	const Elf64_Shdr *section = symbol->st_shndx < elf->n_sections ? &elf->sections[symbol->st_shndx] : NULL;
+	if (entry.is_open && section != NULL && entry.begin - section->sh_addr < section->sh_size)
+		entry.size = section->sh_size - (entry.begin - section->sh_addr);
+	return entry;
+}
+
 static int read_table(const struct elf *elf, const Elf64_Shdr *section, struct elf_symbols *symbols)
 {
 	size_t entry = elf->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -229,8 +240,7 @@ static int read_table(const struct elf *elf, const Elf64_Shdr *section, struct e
 		Elf64_Sym symbol = symbol_at(elf, table, i);
 		if (is_function(&symbol) && symbol.st_name < names->sh_size &&
 			symbols->names[symbol.st_name] != '$') // ARM's mapping symbols
-			symbols->at[symbols->n++] = (struct elf_symbol){symbol.st_value, symbol.st_size,
-				symbols->names + symbol.st_name};
+			symbols->at[symbols->n++] = entry_of(elf, &symbol, symbols->names + symbol.st_name);
 	}
 	if (symbols->n > 0)
 		qsort(symbols->at, symbols->n, sizeof(*symbols->at), by_begin);
@@ -400,11 +410,10 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t offset)
 		else
 			high = middle;
 	}
-	for (size_t i = low, tries = 0; i-- > 0 && tries < TRIES;
-		tries++) // labels and small symbols may lie inside larger ones
-		if (address - symbols->at[i].begin < symbols->at[i].size)
+	// Labels and small symbols may lie inside larger ones.
+	for (size_t i = low, tries = 0; i-- > 0 && tries < TRIES; tries++)
+		if (!symbols->at[i].is_open && address - symbols->at[i].begin < symbols->at[i].size)
 			return symbols->at[i].name;
-	// Assembler code may have no sizes: up to the next symbol.
-	bool is_open = low > 0 && low < symbols->n && symbols->at[low - 1].size == 0;
-	return is_open ? symbols->at[low - 1].name : NULL;
+	const struct elf_symbol *last = low > 0 ? &symbols->at[low - 1] : NULL;
+	return last != NULL && last->is_open && address - last->begin < last->size ? last->name : NULL;
 }

@@ -118,7 +118,8 @@ int tracking_files_blocks(const char *tracking_file, const char *sub_tracking_fi
 /* Functions of a profiled run. */
 
 struct elf_symbol {
-	uint64_t begin, size; // virtual address; size 0: up to the next symbol
+	uint64_t begin, size; // virtual address
+	bool is_open;         // its size is unknown: up to the next symbol, or to the end of its section, which is `size`
 	const char *name;     // as in the file, mangled
 };
 struct elf_segment {

@@ -173,6 +173,20 @@ def replaced_file(workdir):
 
 
 @test
+def symbol_without_size(workdir):
+    """a symbol without a size names code up to the end of its section, not all code after it"""
+    if shutil.which("objcopy") is None or shutil.which("strip") is None:
+        raise Skip("objcopy and strip (binutils) are not installed")
+    program = workdir.folder / "program"
+    subprocess.run(["objcopy", "--add-symbol", "open_ended=.init:0,function,global", PROFILED, program], check=True)
+    subprocess.run(["strip", "--keep-symbol=open_ended", program], check=True)
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--profile=499", "--", program, "shares", 0.3)
+    skip_if_refused(done)
+    found = [f["name"] for f in document(workdir)["functions"] if f["module"] == str(program)]
+    assert found and all(name.startswith("[program+0x") for name in found), found
+
+
+@test
 def damaged_elf(workdir):
     """a program whose ELF file is damaged after the run, byte by byte and cut: no crash, no other program's names"""
     program = workdir.folder / "program"

@@ -11,8 +11,7 @@
 #include <errno.h>
 
 static const double group_samples = 10;
-// Samples cover the CPU time but for the last part of a period of each thread; less than this is more than that.
-static const double whole_coverage = 0.95;
+static const double whole_coverage = 0.95; // of the CPU time
 
 struct group {
 	size_t first, end; // samples
@@ -108,7 +107,10 @@ static size_t divide_segment(struct work *work, size_t window, size_t sample)
 	return end;
 }
 
-static double coverage_of(const struct work *work)
+/* Whether the samples stand for all CPU time of the target. Those of a busy machine are late, and fewer by some percent, but
+ * evenly so. A thread that ends takes up to a period with it, all of its CPU time if that is shorter; code in the kernel may
+ * be excluded altogether. */
+static bool is_whole(const struct work *work)
 {
 	const struct windows *windows = work->findings->windows;
 	double cpu_ns = 0;
@@ -116,7 +118,10 @@ static double coverage_of(const struct work *work)
 		double target_ns = windows_at(windows, i).target_ns;
 		cpu_ns += target_ns > 0 ? target_ns : 0;
 	}
-	return cpu_ns > 0 ? (double)work->profile->n_samples * work->period_ns / cpu_ns : 1;
+	double sampled_ns = (double)work->profile->n_samples * work->period_ns;
+	bool has_kernel = strchr(work->profile->event, ':') == NULL;
+	double hidden_ns = has_kernel ? (double)work->profile->n_ended * work->period_ns : cpu_ns;
+	return cpu_ns - fmin(cpu_ns - sampled_ns, hidden_ns) >= whole_coverage * cpu_ns;
 }
 
 int functions_shares(const struct findings *findings, const struct run_profile_data *profile, struct arena *arena,
@@ -133,7 +138,7 @@ int functions_shares(const struct findings *findings, const struct run_profile_d
 	for (size_t d = 0; d < findings->n_domains && windows->n > 0; d++)
 		if (functions_divide_domain(findings, d))
 			work.walks[d] = attribution_walk_begin(&findings->metering->domains[d].attribution, NULL);
-	work.is_whole = coverage_of(&work) >= whole_coverage;
+	work.is_whole = is_whole(&work);
 	for (size_t window = 0, sample = 0; window < windows->n;) {
 		uint32_t segment = windows->rows[window].segment;
 		sample = divide_segment(&work, window, sample);
