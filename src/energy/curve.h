@@ -205,7 +205,7 @@ struct edge_point { // data kept for an instant
 	double min_w, max_w;
 };
 
-struct edge_point edge_walk_to(struct edge_walk *walk, const struct curve_walk *at);
+void edge_walk_to(struct edge_walk *walk, const struct curve_walk *at, struct edge_point *ret_point);
 // Uncertainty of the energy between an earlier instant and the latest one.
 struct edge_uncertainty edge_walked(const struct edge_walk *walk, const struct edge_point *from,
 	const struct edge_point *to);

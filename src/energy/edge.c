@@ -138,7 +138,7 @@ static double variance_j2(const struct edge_walk *walk)
 	double since_s = walk->since_s, placing_j = s->max_w * walk->within_s;
 	if (s->inside) {
 		double bending_j = s->step_w * since_s * (s->length_s - since_s) / s->length_s;
-		bending_j = fmax(bending_j, power_swing_j(s->swing, since_s, s->length_s));
+		bending_j = larger(bending_j, power_swing_j(s->swing, since_s, s->length_s));
 		return (square(placing_j) + square(bending_j)) / 3;
 	}
 	double swing_j = fmax(s->swing.above_w, s->swing.below_w) * since_s;
@@ -173,12 +173,14 @@ static struct edge_uncertainty inside_one(const struct edge_interval *s, double 
 	};
 }
 
-struct edge_point edge_walk_to(struct edge_walk *walk, const struct curve_walk *at)
+void edge_walk_to(struct edge_walk *walk, const struct curve_walk *at, struct edge_point *ret_point)
 {
 	const struct curve *curve = walk->curve;
 	const struct curve_segment *segment = &curve->segments[at->segment];
-	if (segment->points.end - segment->points.begin < 2)
-		return (struct edge_point){.segment = at->segment, .t_ns = at->t_ns};
+	if (segment->points.end - segment->points.begin < 2) {
+		*ret_point = (struct edge_point){.segment = at->segment, .t_ns = at->t_ns};
+		return;
+	}
 	bool other_segment = !walk->any || walk->segment != at->segment;
 	if (other_segment || walk->after != at->after) {
 		walk->interval = interval_before(curve, segment, at->after);
@@ -191,7 +193,7 @@ struct edge_point edge_walk_to(struct edge_walk *walk, const struct curve_walk *
 	walk->after = at->after;
 	move_to(walk, at->t_ns);
 	edge_power_at(&walk->near_power, at->t_ns);
-	return (struct edge_point){.segment = at->segment,
+	*ret_point = (struct edge_point){.segment = at->segment,
 		.inside = walk->interval.inside,
 		.before = walk->interval.before,
 		.t_ns = at->t_ns,
@@ -221,9 +223,10 @@ struct edge_uncertainty edge_between(const struct curve *curve, size_t index, in
 {
 	struct curve_walk at = {.curve = curve};
 	struct edge_walk walk = {.curve = curve};
+	struct edge_point from, to;
 	curve_walk_to(&at, index, from_ns);
-	struct edge_point from = edge_walk_to(&walk, &at);
+	edge_walk_to(&walk, &at, &from);
 	curve_walk_to(&at, index, to_ns);
-	struct edge_point to = edge_walk_to(&walk, &at);
+	edge_walk_to(&walk, &at, &to);
 	return edge_walked(&walk, &from, &to);
 }

@@ -144,7 +144,8 @@ static bool view_open(struct energy_track *track, size_t first, int64_t from_ns,
 static struct edge_point point_at(const struct view *view, struct edge_walk *edge, struct curve_walk *at, int64_t t_ns)
 {
 	curve_walk_to(at, 0, t_ns);
-	struct edge_point point = edge_walk_to(edge, at);
+	struct edge_point point;
+	edge_walk_to(edge, at, &point);
 	point.line_j += view->base_j;
 	// Readings are not shifted together: two marks in one stretch have the errors of both of its ends.
 	point.inside = point.inside && !view->by_readings;

@@ -5,14 +5,28 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* ---- reading ---- */
+
+enum { RECENT_NAMES = 64 };
+
+struct word { // the latest text of a column of few different ones, and its value
+	char text[16];
+	size_t size;
+	int value;
+};
 
 struct reading {
 	struct run_reader *reader;
 	struct run *run;
 	struct intern names;
+	struct recent_name {
+		const char *name; // one of `names`
+		size_t size;      // of the column's bytes
+	} recent_names[RECENT_NAMES]; // by size and last character
+	struct word kind, close;
 	size_t spans_capacity, metrics_capacity, events_capacity;
 	const char **spool_names; // owned; indexed by name number in the spool
 	bool is_out_of_memory;
@@ -25,23 +39,34 @@ static const char *shared_name(struct intern *names, const char *bytes, size_t l
 	return number >= 0 ? names->keys[number].bytes : NULL;
 }
 
+// Most names are among the latest ones, which need no hash.
 static const char *column_name(struct reading *r, const struct cells *s, int column)
 {
 	size_t size;
 	const char *bytes = s->ops->bytes(s->row, column, &size);
 	if (bytes == NULL)
 		return NULL;
+	size_t last = size > 0 ? (unsigned char)bytes[size - 1] : 0;
+	struct recent_name *recent = &r->recent_names[(size * 8 + last) % RECENT_NAMES];
+	if (recent->name != NULL && recent->size == size && strncmp(recent->name, bytes, size) == 0)
+		return recent->name;
 	const char *name = shared_name(&r->names, bytes, size);
 	r->is_out_of_memory |= name == NULL;
+	*recent = (struct recent_name){name, size};
 	return name;
 }
 
-static int enum_of(const struct cells *s, int column, int (*from_name)(const char *), int fallback)
+static int enum_of(struct word *word, const struct cells *s, int column, int (*from_name)(const char *), int fallback)
 {
-	char name[16]; // longer than each of these names, so a truncated name never matches
-	cells_copy(s, column, name, sizeof(name));
-	int value = from_name(name);
-	return value >= 0 ? value : fallback;
+	size_t size;
+	const char *bytes = s->ops->bytes(s->row, column, &size);
+	size = bytes == NULL ? 0 : size < sizeof(word->text) ? size : sizeof(word->text) - 1;
+	if (size == word->size && size > 0 && memcmp(word->text, bytes, size) == 0)
+		return word->value;
+	cells_copy(s, column, word->text, sizeof(word->text)); // longer than each of the names: a truncated one never matches
+	word->size = size;
+	int value = from_name(word->text);
+	return word->value = value >= 0 ? value : fallback;
 }
 
 static int32_t small_number(const struct cells *s, int column)
@@ -69,10 +94,10 @@ static int fill_span(void *data, const struct cells *s)
 		.tid = small_number(s, TID),
 		.name = name != NULL ? name : "",
 		.category = column_name(r, s, CATEGORY),
-		.kind = (enum span_kind)enum_of(s, KIND, span_kind_from_name, SPAN_NESTED),
+		.kind = (enum span_kind)enum_of(&r->kind, s, KIND, span_kind_from_name, SPAN_NESTED),
 	};
 	bool has_ended = value_ok(span->end_ns);
-	span->close = has_ended ? (enum span_close)enum_of(s, CLOSE, span_close_from_name, SPAN_ENDED) : SPAN_OPEN;
+	span->close = has_ended ? (enum span_close)enum_of(&r->close, s, CLOSE, span_close_from_name, SPAN_ENDED) : SPAN_OPEN;
 	r->run->n_spans += value_ok(span->begin_ns);
 	return r->is_out_of_memory ? SQLITE_NOMEM : 0;
 }

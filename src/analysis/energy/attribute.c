@@ -224,14 +224,25 @@ static struct window_imbalance imbalance_of(const struct attribution_walk *walk)
 	return imbalance;
 }
 
+// fmax and fmin of numbers, without a function call: this runs at both ends of each span.
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 static void add_imbalance(const struct window_imbalance *u, double part_s, struct edge_uncertainty *uncertainty)
 {
 	double part = part_s / u->length_s;
 	if (!(u->fits > 0) || !(part > 0 && part < 1))
 		return; // no division among programs
-	double min_part = fmax(0, 1 - (1 - part) * u->fits), max_part = fmin(1, part * u->fits);
-	double tick_j = fmin(u->tick, fmin(part, 1 - part)) * u->concurrent_j;
-	uncertainty->linear_j += bound_margin * fmax(max_part - part, part - min_part) * u->concurrent_j;
+	double min_part = larger(0, 1 - (1 - part) * u->fits), max_part = smaller(1, part * u->fits);
+	double tick_j = smaller(u->tick, smaller(part, 1 - part)) * u->concurrent_j;
+	uncertainty->linear_j += bound_margin * larger(max_part - part, part - min_part) * u->concurrent_j;
 	uncertainty->variance_j2 += tick_j * tick_j / 3;
 }
 
@@ -291,7 +302,7 @@ void attribution_walk_edge(struct attribution_walk *walk, struct attribution_poi
 		walk->imbalance = imbalance_of(walk);
 	walk->imbalance_window = walk->index;
 	ret_point->imbalance = walk->imbalance;
-	ret_point->edge = edge_walk_to(&walk->edge, &walk->curve);
+	edge_walk_to(&walk->edge, &walk->curve, &ret_point->edge);
 }
 
 const char *attribution_text(const struct attribution *a, enum method method, struct arena *arena)

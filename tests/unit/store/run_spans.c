@@ -118,6 +118,44 @@ static void every_column_comes_back(void **state)
 	run_finish(&run);
 }
 
+/* Names of equal size and last letter, names that go on after a NUL, and kinds that follow one another. */
+static void names_and_kinds_of_many_rows(void **state)
+{
+	struct fixture *f = *state;
+	finish(open_store(f, false));
+	static const struct {
+		const char *sql, *name;
+		enum span_kind kind;
+	} rows[] = {
+		{"'load', 'nested'", "load", SPAN_NESTED},
+		{"'read', 'range'", "read", SPAN_RANGE},
+		{"'load', 'range'", "load", SPAN_RANGE},
+		{"CAST(x'6c6f0064' AS TEXT), 'nested'", "lo", SPAN_NESTED},
+		{"'lo', NULL", "lo", SPAN_NESTED},
+		{"'load', 'range'", "load", SPAN_RANGE},
+		{"'', 'ranges of a later wattle'", "", SPAN_NESTED},
+		{"CAST(x'6c6f0078' AS TEXT), 'range'", "lo", SPAN_RANGE},
+		{"'lo', 'nested'", "lo", SPAN_NESTED},
+	};
+	sqlite3 *db;
+	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char sql[200];
+		snprintf(sql, sizeof(sql), "INSERT INTO span (id, begin_ns, end_ns, close, name, kind) VALUES (%zu, %zu, 99, "
+			"'ended', %s)", i + 1, i + 1, rows[i].sql);
+		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	}
+	sqlite3_close(db);
+	struct run run = load(f);
+	assert_int_equal(run.n_spans, ARRAY_SIZE(rows));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_string_equal(run.spans[i].name, rows[i].name);
+		assert_int_equal(run.spans[i].kind, rows[i].kind);
+		assert_int_equal(run.spans[i].close, SPAN_ENDED);
+	}
+	run_finish(&run);
+}
+
 static void an_open_span_is_replaced_when_it_ends(void **state)
 {
 	struct fixture *f = *state;
@@ -459,6 +497,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	fixture_add(&tests, "every column comes back", every_column_comes_back);
+	fixture_add(&tests, "equal names and kinds in many rows: each row has its own", names_and_kinds_of_many_rows);
 	fixture_add(&tests, "an open span is replaced when it ends", an_open_span_is_replaced_when_it_ends);
 	fixture_add(&tests, "ids of an appended segment go on", ids_of_an_appended_segment_go_on);
 	fixture_add(&tests, "a file of the first issue is read and continued",
