@@ -51,6 +51,11 @@ class Player:
         self._put()
         return joules
 
+    def waited_s(self):
+        """The counter's wait for a CPU so far: its updates were late by that much in total."""
+        with open(f"/proc/{self.process.pid}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) / 1e9
+
     def close(self):
         self.process.kill()
         self.process.wait()

@@ -75,6 +75,7 @@ def waited_s():
 
 
 def measure(workdir):
+    """(the model, its layers' figures, how long the counter waited for a CPU)"""
     global player
     top = powercap_player.tree(workdir)
     os.environ["WATTLE_SYSFS"] = str(top)
@@ -83,11 +84,12 @@ def measure(workdir):
     try:
         with wattle.torch.layers(net, output=workdir.folder / "run.sqlite", overwrite=True) as measured:
             train(net, SECONDS)
+        late_s = player.waited_s()
     finally:
         player.close()
         player = None
         del os.environ["WATTLE_SYSFS"]
-    return net, measured
+    return net, measured, late_s
 
 
 def expected_j(layer, row, share):
@@ -100,8 +102,8 @@ def expected_j(layer, row, share):
 def known_power(workdir):
     """layers of 1 to 4 ms with 5 to 60 W, a counter of 11 ms: energies within their stated errors, which are useful"""
     before_s = waited_s()
-    net, measured = measure(workdir)
-    waited = waited_s() - before_s
+    net, measured, late_s = measure(workdir)
+    waited = max(waited_s() - before_s, late_s)
     energy = measured.report["energy"]
     share = energy["ledger"]["target_j"] / energy["total_j"]
     rows = {row.name: row for row in measured.rows}
@@ -113,14 +115,14 @@ def known_power(workdir):
         assert all(abs(o) < CLOSE * true for o, _, true in off.values()), off
     else:
         period_s = energy["domains"][0]["update_period_s"]
-        print(f"# closeness is not judged: the program waited {waited:.1f} s for a CPU, period {period_s} s")
+        print(f"# closeness is not judged: the program or the counter waited {waited:.1f} s for a CPU, period {period_s} s")
 
 
 @test
 def sums(workdir):
     """rows add up to the totals, to the bit, and these to the attributed energy; the run file is kept on request and
     readable by everything else; times are those of the layers"""
-    net, measured = measure(workdir)
+    net, measured, _ = measure(workdir)
     assert sum(row["energy_j"] for row in measured.rows) == measured.total_j
     assert sum(row["forward_s"] + row["backward_s"] for row in measured.rows) == measured.total_s
     near(measured.total_j, measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
