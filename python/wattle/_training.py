@@ -13,6 +13,9 @@ NEVER = 1 << 62  # : steps between two figures: counters are read then, and figu
 J_PER_STEP, J_PER_SAMPLE, J_PER_TOKEN = "wattle/j_per_step", "wattle/j_per_sample", "wattle/j_per_token"
 GPU_J_PER_STEP, POWER = "wattle/gpu_j_per_step", "wattle/power_w"
 
+_FIRST_S = 0.1  # : after its start the load model has no value until the kernel counts time
+_ZERO = _wattle.Reading((0.0,) * 6 + (False, 0.0))
+
 
 class Training:
     """Marks epochs, steps and validation as blocks, and reads the machine's counters for figures.
@@ -64,7 +67,7 @@ class Training:
         try:
             self._meter = _wattle.Meter()
             self._meter.start()
-            self._from = self._meter.read()
+            self._from = self._first_reading(self._meter)
         except OSError:
             self._meter = None
 
@@ -85,7 +88,12 @@ class Training:
     def resume(self, name: str) -> None:
         self.end(name)
         if self._meter is not None and self._from is None:
-            self._from = self._meter.read()
+            self._from = self._first_reading(self._meter)
+
+    @staticmethod
+    def _first_reading(meter: _wattle.Meter) -> _wattle.Reading:
+        reading = meter.read()
+        return _ZERO if math.isnan(reading.total_j) and reading.seconds < _FIRST_S else reading
 
     def step_ends(self, samples: Optional[int], tokens: Optional[int]) -> Optional[dict[str, float]]:
         """The step's own numbers, and every so many steps the figures since the last ones (known ones only)."""
@@ -119,6 +127,8 @@ class Training:
         if self._meter is None or self._from is None:
             return
         reading = self._meter.read()
+        if math.isnan(reading.total_j) and reading.seconds < _FIRST_S:
+            return
         self._energy_j += reading.total_j - self._from.total_j
         self._gpu_j += reading.gpu_j - self._from.gpu_j  # NaN: no GPU, or one without an energy reading
         self._seconds += reading.seconds - self._from.seconds

@@ -53,7 +53,7 @@ struct view {
 	int64_t missing[TRACK_READINGS], stamps[TRACK_READINGS];
 	struct curve curve;
 	struct arena *arena;
-	double base_j; // energy of the first point
+	double base_j;    // energy of the first point
 	bool by_readings; // see date_by_readings
 };
 

@@ -121,6 +121,29 @@ def accumulated(workdir):
     assert blocks(workdir) == {"epoch": 1, "step": STEPS}, blocks(workdir)
 
 
+class Reporter(TrainerCallback):
+    """As those of TensorBoard, W&B and the printed log: the trainer adds them before the program's callbacks."""
+
+    def __init__(self):
+        self.lines = []
+
+    def on_log(self, args, state, control, logs=None, **_):
+        self.lines.append(dict(logs))
+
+
+@test
+def earlier_reporters(workdir):
+    """a reporter that the trainer has before the callback: gets the figures with the loss; evaluation is separate all the same"""
+    reporter = Reporter()
+    with machine(workdir) as simulated, recorded(workdir):
+        used = trainer(workdir, simulated, reporter, EnergyCallback(), eval_strategy="steps", eval_steps=4)
+        used.train()
+    lines = [line for line in reporter.lines if "loss" in line]
+    assert len(lines) == STEPS and all("wattle/j_per_step" in line for line in lines), reporter.lines
+    check_figures(lines, lambda line: 2, simulated)
+    assert blocks(workdir) == {"epoch": 2, "step": 2 * STEPS, "validation": 4}, blocks(workdir)
+
+
 @test
 def incomplete_last_step(workdir):
     """30 samples in batches of 4, two of them a step: the last step has 6, and 4 if the trainer drops the incomplete batch"""

@@ -244,6 +244,24 @@ def keras(workdir):
 
 
 @test
+def no_value_at_first(workdir):
+    """load model, which has no value just after its start: the first figures are known too"""
+    lines, _ = run(workdir, {"keras": KERAS}, COUNTER + RECORDED + """
+    import keras
+    from wattle.keras import EnergyCallback
+    read = Meter.read
+    def read_late(meter):
+        reading = read(meter)
+        reading.total_j = reading.total_j or math.nan
+        return reading
+    Meter.read = read_late
+    print(keras.fit([EnergyCallback(samples=16)], steps=5, epochs=2, use=use))
+    """)
+    for logs in eval(lines[-1]):
+        near(logs["wattle/j_per_step"], 4)
+
+
+@test
 def without_package(workdir):
     """no framework: one line with the package to install"""
     modules = (("torch.huggingface", "transformers"), ("torch.lightning", "lightning"), ("keras", "keras"))

@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import sys
 from typing import Any, Optional
 
 from .._training import NEVER, Training
@@ -25,7 +26,7 @@ class EnergyCallback(TrainerCallback):  # type: ignore[misc]
 
     A step is an optimizer step, gradient accumulation included. Tokens are known if the trainer counts them
     (include_num_input_tokens_seen). Figures (wattle/j_per_step …) are of the whole machine; they are added to the
-    logs and the history at the next on_log, before later callbacks. Evaluation begins where the
+    logs and the history at the next on_log, before the callbacks that report them. Evaluation begins where the
     trainer decides on it.
 """
 
@@ -39,6 +40,7 @@ class EnergyCallback(TrainerCallback):  # type: ignore[misc]
         self._left: Optional[int] = None  # samples of the epoch that are still to come, if known
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        _move_before_reporters(self, sys._getframe(1).f_locals.get("self"))
         self._training.stop()  # the trainer calls no callback after an exception
         self._steps, self._tokens_seen, self._figures = 0, self._seen(state), {}
         self._training = Training(NEVER if self._every is None else self._every)  # on_log asks for them itself
@@ -105,6 +107,18 @@ class EnergyCallback(TrainerCallback):  # type: ignore[misc]
     @staticmethod
     def _seen(state: Any) -> int:
         return int(getattr(state, "num_input_tokens_seen", 0) or 0)
+
+
+def _move_before_reporters(callback: Any, handler: Any) -> None:
+    """The trainer adds the callbacks of TensorBoard, W&B and the printed log before those of the program, so they would report logs
+    without figures. No event passes on the list of callbacks; the handler that calls this one has it."""
+    callbacks = getattr(handler, "callbacks", None)
+    if not isinstance(callbacks, list) or callback not in callbacks:
+        return
+    decides = [i for i, one in enumerate(callbacks) if type(one).__name__ == "DefaultFlowCallback"]  # on evaluation: stays before
+    first, now = max(decides, default=-1) + 1, callbacks.index(callback)
+    if first < now:  # the handler's loop over the list goes on after `now`
+        callbacks.insert(first, callbacks.pop(now))
 
 
 def _samples_in_epoch(args: Any, loader: Any) -> Optional[int]:
