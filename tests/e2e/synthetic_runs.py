@@ -10,11 +10,13 @@ equal files, except for the tables themselves, which `wattle run` creates, so th
 returns the true values of the file.
 """
 import dataclasses
+import functools
 import json
 import pathlib
 import sqlite3
 import subprocess
 import sys
+import tempfile
 
 import synthetic_data
 from synthetic_data import Device, Plan
@@ -97,12 +99,21 @@ KINDS = {
 LONG = {"day", "day_without_spans", "many_spans"}
 
 
+@functools.cache
+def recorded(wattle):
+    """The content of a run file that the program made."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "run.sqlite"
+        subprocess.run([str(wattle), "run", "-q", "--disable-logs", "-o", str(path), "--", "true"], check=True)
+        return path.read_bytes()
+
+
 def tables(wattle, path):
     """An empty run file with the tables of this version."""
     path = pathlib.Path(path)
     for name in (path, pathlib.Path(f"{path}-wal"), pathlib.Path(f"{path}-shm")):
         name.unlink(missing_ok=True)
-    subprocess.run([str(wattle), "run", "-q", "--disable-logs", "-o", str(path), "--", "true"], check=True)
+    path.write_bytes(recorded(wattle))
     file = sqlite3.connect(path)
     file.execute("pragma journal_mode = off")
     file.execute("pragma synchronous = off")

@@ -1,37 +1,57 @@
 """wattle export --format perfetto: the trace agrees with the run to the nanosecond and the joule."""
 import csv
 import dataclasses
+import functools
 import io
 import json
 import math
+import pathlib
 import resource
 import shutil
 import sqlite3
+import tempfile
 
 import synthetic_runs
-from harness import BUILD, WATTLE, main, near, test
+from harness import BUILD, WATTLE, WorkDir, main, near, test
 from perfetto_reader import BOOTTIME, MONOTONIC, REALTIME, Trace, integral
 from trace_processor import COMPLAINTS, TraceProcessor
 
 perfetto = TraceProcessor()
 
 
-def export(workdir, run="run.sqlite"):
+def write_trace(workdir, run):
     done = workdir.wattle("export", run, "--format", "perfetto", "-o", f"{run}.pftrace", "--overwrite")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
-    return Trace((workdir.folder / f"{run}.pftrace").read_bytes())
+    return workdir.folder / f"{run}.pftrace"
 
 
-def made(workdir, kind):
-    """A synthetic run of a kind, as short as possible; its report and its trace."""
+def export(workdir, run="run.sqlite"):
+    return Trace(write_trace(workdir, run).read_bytes())
+
+
+@functools.cache
+def made_once(kind):
+    """A synthetic run of a kind, as short as possible: its file's content, its report, its trace's content and its trace."""
     plan = synthetic_runs.KINDS[kind]
     plan = dataclasses.replace(plan, n_samples=min(plan.n_samples, 150), steps=min(plan.steps, 30),
                                workers=min(plan.workers, 40))
-    synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", plan)
-    report = workdir.wattle("report", f"{kind}.sqlite", "--format", "json")
-    assert report.returncode == 0, report.stderr
-    return sqlite3.connect(workdir.folder / f"{kind}.sqlite"), json.loads(report.stdout), export(workdir,
-                                                                                                 f"{kind}.sqlite")
+    with tempfile.TemporaryDirectory() as folder:
+        workdir = WorkDir(pathlib.Path(folder))
+        run = workdir.folder / f"{kind}.sqlite"
+        synthetic_runs.make(WATTLE, run, plan)
+        report = workdir.wattle("report", run, "--format", "json")
+        assert report.returncode == 0, report.stderr
+        trace = write_trace(workdir, run.name).read_bytes()
+        return run.read_bytes(), json.loads(report.stdout), trace, Trace(trace)
+
+
+def made(workdir, kind):
+    """A copy of the synthetic run of a kind, its report and its trace."""
+    content, report, content_of_trace, trace = made_once(kind)
+    path = workdir.folder / f"{kind}.sqlite"
+    path.write_bytes(content)
+    (workdir.folder / f"{kind}.sqlite.pftrace").write_bytes(content_of_trace)
+    return sqlite3.connect(path), report, trace
 
 
 def lie_inside_each_other(slices):
@@ -139,8 +159,8 @@ def awkward_spans(workdir):
 
 
 def overlapping(workdir, kind, n):
-    """The CPU time of making a trace with that many open spans, each of which ends after the earlier ones; the
-    trace."""
+    """The CPU time of making a trace with that many open spans, each of which ends after the earlier ones; the trace's
+    file."""
     path = f"{kind}-{n}.sqlite"
     shutil.copy(workdir.folder / "run.sqlite", workdir.folder / path)
     run = sqlite3.connect(workdir.folder / path)
@@ -150,7 +170,7 @@ def overlapping(workdir, kind, n):
                     ((i + 1, pid, pid, start + i, start + n + i, kind) for i in range(n)))
     run.commit()
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    trace = export(workdir, path)
+    trace = write_trace(workdir, path)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, trace
 
 
@@ -159,7 +179,7 @@ def many_at_once(workdir):
     """four times as many overlapping spans: four times the time, for ranges and coroutines; none is lost"""
     workdir.burn("cpu", "0.1")
     for kind in ("range", "nested"):
-        _, trace = overlapping(workdir, kind, 300)
+        trace = Trace(overlapping(workdir, kind, 300)[1].read_bytes())
         assert len(trace.slices) == 300 and all(one.end_ns - one.begin_ns == 300 for one in trace.slices)
         assert len({one.track.uuid for one in trace.slices}) == 300
         some_s, _ = overlapping(workdir, kind, 10_000)

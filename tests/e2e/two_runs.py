@@ -54,9 +54,9 @@ def measure(workdir, simulator_options, commands):
     return runs, expected_values.energy_j(counter, "package-0", first_ns, last_ns)
 
 
-ONE_CORE = [BURNER, "cpu", "3"]
-TWO_CORES = [BURNER, "threads", "2", "2.5"]
-NOTHING = ["sleep", "3"]
+ONE_CORE = [BURNER, "cpu", "1.5"]
+TWO_CORES = [BURNER, "threads", "2", "1.25"]
+NOTHING = ["sleep", "1.5"]
 
 
 @test

@@ -1,5 +1,6 @@
 """One wheel for Python 3.9 to 3.13. WATTLE_WHEEL names the one that `make wheel` made, which needs no library of the build machine;
 without it a wheel of the tests' build folder is tested, which has the same files but needs them."""
+import functools
 import os
 import pathlib
 import pwd
@@ -7,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import zipfile
 
 from harness import BUILD, TESTS, WATTLE, Skip, command_of, main, test, wait_until
@@ -75,13 +77,20 @@ except TypeError as why:
 """
 
 
+@functools.cache
+def pip_of(python):
+    """The folder of an interpreter's pip; "": it has none."""
+    script = "import os, pip; print(os.path.dirname(pip.__file__))"
+    return subprocess.run([python, "-c", script], capture_output=True, text=True).stdout.strip()
+
+
 def interpreters():
     """{version: path} of those with pip: in PATH, else in the folder of pyenv."""
     home, found = pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir), {}
     for version in VERSIONS:
         name = f"python{version}"
         for path in filter(None, (shutil.which(name), *map(str, home.glob(f".pyenv/versions/{version}.*/bin/{name}")))):
-            if subprocess.run([path, "-m", "pip", "--version"], capture_output=True).returncode == 0:
+            if pip_of(path):
                 found.setdefault(version, path)
     return found
 
@@ -95,21 +104,29 @@ def run(workdir, *words, status=0, **options):
     return done.stdout
 
 
-def wheel(workdir):
-    """The wheel under test."""
-    if WHEEL:
-        return pathlib.Path(WHEEL)
-    run(workdir, sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-index", "--no-deps", "--quiet",
-        "--disable-pip-version-check", "--config-settings", f"build-dir={BUILD}", "-w", "wheels", TOP)
-    path, = (workdir.folder / "wheels").iterdir()
+WHEELS = tempfile.TemporaryDirectory(prefix="wattle-wheels-")
+
+
+@functools.cache
+def made_wheel():
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-index", "--no-deps", "--quiet",
+                    "--disable-pip-version-check", "--config-settings", f"build-dir={BUILD}", "-w", WHEELS.name, TOP],
+                   env={k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "WATTLE_DISABLE"))}, check=True)
+    path, = pathlib.Path(WHEELS.name).iterdir()
     return path
+
+
+def wheel():
+    """The wheel under test."""
+    return pathlib.Path(WHEEL) if WHEEL else made_wheel()
 
 
 def install(workdir, python, path, name="V"):
     """A venv of the interpreter with the wheel: the venv's bin."""
     run(workdir, python, "-m", "venv", "--without-pip", name)
     programs = workdir.folder / name / "bin"
-    run(workdir, python, "-m", "pip", "--python", programs / "python", "install", "--no-index", "--quiet",
+    # As `python -m pip --python` does it, which starts pip twice. The program compiles the modules that it imports.
+    run(workdir, programs / "python", pip_of(python), "install", "--no-index", "--quiet", "--no-compile",
         "--disable-pip-version-check", path)
     return programs
 
@@ -120,7 +137,7 @@ def every_python(workdir):
     pythons = interpreters()
     if not pythons:
         raise Skip(f"no Python of {VERSIONS[0]} to {VERSIONS[-1]} with pip in PATH or ~/.pyenv/versions")
-    path = wheel(workdir)
+    path = wheel()
     (workdir.folder / "program.py").write_text(PROGRAM)
     for version, python in pythons.items():
         programs = install(workdir, python, path, f"V{version}")
@@ -171,7 +188,7 @@ def metadata(workdir):
     for key, value in project.items():
         own = wattle_build.TABLES[f"project.{key}"] if isinstance(value, dict) else wattle_build.PROJECT[key]
         assert own == value, key
-    with zipfile.ZipFile(wheel(workdir)) as packed:
+    with zipfile.ZipFile(wheel()) as packed:
         text = packed.read("wattle-0.1.0.dist-info/METADATA").decode()
         names = packed.namelist()
     heads = text.partition("\n\n")[0].splitlines()
