@@ -108,7 +108,8 @@ static void on_timer(struct recorder *recorder)
 	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
 		return;
 	recorder->n_missed += (int64_t)expirations - 1;
-	on_claim(recorder, -1);
+	if (recorder->sensor_locks.n > 0)
+		on_claim(recorder, -1);
 	take_sample(recorder);
 	flush(recorder);
 }
