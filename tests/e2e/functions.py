@@ -70,13 +70,13 @@ def check_sum(document):
 
 
 def check_function(document, name, cpu_s, all_s, relative=0.10):
-    """A function's share of the program's energy is that of its CPU time: within `relative`, or a part of a period of
-    each of a few calls; and within its interval, of 95 %, times 1.5."""
-    function = functions(document)[name]
-    target_j, slack = document["energy"]["target_j"], 3 / document["samples"]
-    near(function["total_j"] / target_j, cpu_s / all_s, relative=relative, absolute=slack)
-    near(function["total_j"], cpu_s / all_s * target_j,
-         absolute=1.5 * function["total_error_j"] + slack * target_j)
+    """A function's share of the program's energy is that of its CPU time: within `relative`, or what chance allows to so
+    many samples (four standard deviations); and within twice its interval, which is one of 95 %."""
+    function, share = functions(document)[name], cpu_s / all_s
+    target_j, n = document["energy"]["target_j"], document["samples"]
+    slack = 4 * math.sqrt(share * (1 - share) / n) + 3 / n
+    near(function["total_j"] / target_j, share, relative=relative, absolute=slack)
+    near(function["total_j"], share * target_j, absolute=2 * function["total_error_j"] + 3 / n * target_j)
     near(function["total_cpu_s"], cpu_s, relative=relative, absolute=slack * all_s)
 
 
