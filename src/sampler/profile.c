@@ -119,6 +119,8 @@ static void on_sample(void *data, int64_t t_ns, pid_t pid, pid_t tid, uint64_t w
 	const uint64_t *addresses, size_t n)
 {
 	struct profiler *profiler = data;
+	if (profiler->maps.only_known && !profile_maps_has(&profiler->maps, pid))
+		return;
 	struct store_profile_sample *larger = array_reserve(profiler->samples, profiler->n, &profiler->capacity,
 		sizeof(*larger), 1024);
 	uint32_t stack = PROFILE_NO_PARENT;
@@ -156,7 +158,7 @@ static void on_exec(void *data, pid_t pid)
 static void on_exit_of(void *data, pid_t pid)
 {
 	struct profiler *profiler = data;
-	profiler->n_ended++;
+	profiler->n_ended += !profiler->events.is_wide; // the clock of all processes goes on
 	profile_maps_exit(&profiler->maps, pid);
 }
 
@@ -299,6 +301,8 @@ static int add_target(struct profiler *profiler, const struct tree *tree, pid_t 
 	bool is_first = true;
 	int r = held != 0 ? add_thread(profiler, held, true, &is_first, reterr)
 			  : add_processes(profiler, tree, &is_first, reterr);
+	profiler->maps.only_known = profiler->events.is_wide;
+	profiler->maps.held = held;
 	return r == 0 && is_first ? error_set(reterr, -ESRCH, "--profile: the program has ended") : r;
 }
 

@@ -37,7 +37,7 @@ static int open_event(const struct perf_event_attr *attr, pid_t tid, int cpu)
 }
 
 static struct perf_event_attr attr_of(const struct candidate *candidate, const struct profile_options *options,
-	bool held)
+	bool held, bool is_wide)
 {
 	return (struct perf_event_attr){
 		.size = sizeof(struct perf_event_attr),
@@ -47,9 +47,10 @@ static struct perf_event_attr attr_of(const struct candidate *candidate, const s
 		.sample_freq = (uint64_t)options->hz,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
 			(options->call_graph ? PERF_SAMPLE_CALLCHAIN : 0),
-		.disabled = held,
-		.enable_on_exec = held,
-		.inherit = 1,
+		.disabled = held && !is_wide,
+		.enable_on_exec = held && !is_wide,
+		.inherit = !is_wide,
+		.exclude_idle = is_wide,
 		.mmap = 1,
 		.mmap2 = 1,
 		.comm = 1,
@@ -65,25 +66,30 @@ static struct perf_event_attr attr_of(const struct candidate *candidate, const s
 	};
 }
 
-/* The first event that this kernel and this user's permissions allow: with the kernel's part or without it, with build IDs
- * (Linux 5.12) or without them. Returns 0 or the error of the last attempt. */
+/* The first event that this kernel and this user's permissions allow: of all processes, of the target with the kernel's part,
+ * without it; with build IDs (Linux 5.12) or without them. Returns 0 or the error of the last attempt. */
 static int choose(struct profile_events *events, const struct profile_options *options, pid_t tid, bool held)
 {
+	static const struct {
+		bool is_wide, is_user, has_build_id;
+	} variants[] = {{true, false, true}, {true, false, false}, {false, false, true}, {false, true, true},
+		{false, false, false}, {false, true, false}};
 	int r = -ENOENT;
-	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++)
-		for (int variant = 0; variant < 4; variant++) {
-			bool is_user = (variant & 1) != 0;
-			events->attr = attr_of(&candidates[i], options, held);
-			events->attr.exclude_kernel = is_user;
-			events->attr.build_id = (variant & 2) == 0;
-			events->name = is_user ? candidates[i].user_name : candidates[i].name;
-			int fd = open_event(&events->attr, tid, -1);
-			if (fd >= 0)
-				close(fd);
-			if (fd >= 0)
-				return 0;
-			r = fd;
-		}
+	for (size_t i = 0; i < ARRAY_SIZE(candidates) * ARRAY_SIZE(variants); i++) {
+		const struct candidate *candidate = &candidates[i / ARRAY_SIZE(variants)];
+		size_t variant = i % ARRAY_SIZE(variants);
+		events->is_wide = variants[variant].is_wide;
+		events->attr = attr_of(candidate, options, held, events->is_wide);
+		events->attr.exclude_kernel = variants[variant].is_user;
+		events->attr.build_id = variants[variant].has_build_id;
+		events->name = variants[variant].is_user ? candidate->user_name : candidate->name;
+		int fd = events->is_wide ? open_event(&events->attr, -1, 0) : open_event(&events->attr, tid, -1);
+		if (fd >= 0)
+			close(fd);
+		if (fd >= 0)
+			return 0;
+		r = fd;
+	}
 	return r;
 }
 
@@ -179,13 +185,13 @@ int profile_events_open(struct profile_events *events, const struct profile_opti
 	int r = choose(events, options, tid, held);
 	events->attr.wakeup_watermark = (uint32_t)events->ring_bytes / 4;
 	if (r == 0)
-		r = open_on_cpus(events, tid, n_cpus);
+		r = open_on_cpus(events, events->is_wide ? -1 : tid, n_cpus);
 	return r < 0 ? refuse(r, options, reterr) : 0;
 }
 
 int profile_events_add(struct profile_events *events, pid_t tid)
 {
-	int n_cpus = get_nprocs_conf();
+	int n_cpus = events->is_wide ? 0 : get_nprocs_conf();
 	size_t ring = 0;
 	for (int cpu = 0; cpu < n_cpus && ring < events->n_rings; cpu++) {
 		int fd = open_event(&events->attr, tid, cpu);

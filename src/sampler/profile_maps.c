@@ -236,13 +236,23 @@ static void cut(struct profile_maps *maps, struct profile_process *process, uint
 	}
 }
 
+bool profile_maps_has(const struct profile_maps *maps, pid_t pid)
+{
+	return find(maps, pid) != NULL;
+}
+
+static bool is_other(const struct profile_maps *maps, pid_t pid)
+{
+	return maps->only_known && find(maps, pid) == NULL;
+}
+
 void profile_maps_add(struct profile_maps *maps, pid_t pid, uint64_t begin, uint64_t size, uint64_t offset,
 	struct store_profile_module *module)
 {
 	char jit[32];
 	struct store_profile_module generated = named(jit);
 	uint64_t end;
-	if (size == 0 || __builtin_add_overflow(begin, size, &end))
+	if (size == 0 || __builtin_add_overflow(begin, size, &end) || is_other(maps, pid))
 		return;
 	if (is_anonymous(module->path)) {
 		snprintf(jit, sizeof(jit), jit_format, pid);
@@ -277,6 +287,10 @@ void profile_maps_fork(struct profile_maps *maps, pid_t pid, pid_t ppid)
 
 void profile_maps_exec(struct profile_maps *maps, pid_t pid)
 {
+	if (is_other(maps, pid) && pid != maps->held)
+		return;
+	if (pid == maps->held)
+		maps->held = 0; // a later process may have the same pid
 	struct profile_process *process = find_or_add(maps, pid);
 	if (process == NULL)
 		return;

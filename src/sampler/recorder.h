@@ -108,8 +108,10 @@ void write_queue_spans_delivered(struct write_queue_spans *spans);
 // Call once a second: decides whether spilling continues.
 void write_queue_spans_update_spilling(struct write_queue_spans *spans);
 
-/* Call stacks of the target (--profile), sampled by perf_event_open: an event for each CPU, inherited by all threads and
- * children of the target, with a ring of records. */
+/* Call stacks of the target (--profile), sampled by perf_event_open: an event for each CPU, with a ring of records. Where that
+ * is permitted (CAP_PERFMON), it samples all processes and the recorder drops the others; its clock goes on from process to
+ * process, so that short ones have their part of the samples. Else it is inherited by all threads and children of the target,
+ * each of which begins a sampling period of its own. */
 
 struct profile_options {
 	int64_t hz;      // 0: no profile
@@ -127,6 +129,7 @@ struct profile_events {
 	size_t n_fds, fds_capacity;
 	int epoll_fd;         // owned: readable when a ring should be read
 	const char *name;     // of the event
+	bool is_wide;         // of all processes
 	struct perf_event_attr attr;
 	unsigned char *bytes; // owned: records that were read and wait for earlier ones of other CPUs
 	size_t size, capacity;
@@ -164,6 +167,8 @@ struct profile_maps {
 	struct profile_process **processes; // owned; ascending by pid
 	size_t n_processes, processes_capacity;
 	size_t n_maps;
+	bool only_known; // ignores processes that are neither `held` nor children of known ones
+	pid_t held;      // becomes known by its exec
 };
 enum { PROFILE_MODULE_UNKNOWN, PROFILE_MODULE_KERNEL, PROFILE_MODULES_SPECIAL };
 int profile_maps_open(struct profile_maps *maps); // -ENOMEM
@@ -175,6 +180,7 @@ void profile_maps_exec(struct profile_maps *maps, pid_t pid);
 void profile_maps_exit(struct profile_maps *maps, pid_t pid); // of a thread
 // The mappings of a running process, from /proc/PID/maps.
 void profile_maps_read(struct profile_maps *maps, int procfs_fd, pid_t pid);
+bool profile_maps_has(const struct profile_maps *maps, pid_t pid);
 // Module and offset of an address; PROFILE_MODULE_UNKNOWN: none.
 uint32_t profile_maps_find(const struct profile_maps *maps, pid_t pid, uint64_t address, uint64_t *ret_offset);
 // The pid in the path of a perf map; 0: the module is something else.

@@ -9,11 +9,12 @@ import platform
 import re
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
 
-from harness import BUILD, NOBODY, TESTS, WATTLE, Skip, main, near, test
+from harness import BUILD, BURNER, NOBODY, Skip, main, near, test
 
 PROFILED = BUILD / "tests/fakes/profiled"
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
@@ -69,14 +70,36 @@ def check_sum(document):
 
 
 def check_function(document, name, cpu_s, all_s, relative=0.10):
-    """A function's share of the program's energy is that of its CPU time: within `relative`, or a part of a period of
-    each of a few calls; and within its interval, of 95 %, times 1.5."""
-    function = functions(document)[name]
-    target_j, slack = document["energy"]["target_j"], 3 / document["samples"]
-    near(function["total_j"] / target_j, cpu_s / all_s, relative=relative, absolute=slack)
-    near(function["total_j"], cpu_s / all_s * target_j,
-         absolute=1.5 * function["total_error_j"] + slack * target_j)
+    """A function's share of the program's energy is that of its CPU time: within `relative`, or what chance allows to so
+    many samples (four standard deviations); and within twice its interval, which is one of 95 %."""
+    function, share = functions(document)[name], cpu_s / all_s
+    target_j, n = document["energy"]["target_j"], document["samples"]
+    slack = 4 * math.sqrt(share * (1 - share) / n) + 3 / n
+    near(function["total_j"] / target_j, share, relative=relative, absolute=slack)
+    near(function["total_j"], share * target_j, absolute=2 * function["total_error_j"] + 3 / n * target_j)
     near(function["total_cpu_s"], cpu_s, relative=relative, absolute=slack * all_s)
+
+
+def refuse_perf(wide_only=False):
+    """In this process perf_event_open fails as with kernel.perf_event_paranoid=3; wide_only: for all processes only, as
+    without CAP_PERFMON."""
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+    load, equal, answer = 0x20, 0x15, 0x06
+    allow, refuse = (answer, 0, 0, 0x7fff0000), (answer, 0, 0, 0x00050000 | 13)
+    of_all = [(load, 0, 0, 24), (equal, 0, 1, 0xffffffff)] if wide_only else []  # the argument pid is -1
+    rows = [(load, 0, 0, 0), (equal, 0, len(of_all) + 1, PERF_EVENT_OPEN), *of_all, refuse, allow]
+    program = Program(len(rows), b"".join(struct.pack("<HBBI", *row) for row in rows))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0
+
+
+def refuse_wide():
+    refuse_perf(wide_only=True)
+
+
+# With permission to sample all processes, if this user has it, and without.
+LIMITS = [{}, *([{"preexec_fn": refuse_wide}] if PERF_EVENT_OPEN else [])]
 
 
 @test
@@ -98,24 +121,27 @@ def shares(workdir):
 
 @test
 def recursion_and_threads(workdir):
-    """a function that calls itself 60 times: counted once; functions of two threads: each has its part"""
-    found, truth = profile(workdir, "recursive", 0.6)
-    check_function(found, "recurse", truth["recurse"], truth["recurse"])
-    assert functions(found)["main"]["total_j"] <= found["energy"]["target_j"] * (1 + 1e-9)
-    check_sum(found)
-    found, truth = profile(workdir, "threads", 1.6)
-    for name in ("left", "right"):
-        check_function(found, name, truth[name], sum(truth.values()))
-    check_sum(found)
+    """a function that calls itself 60 times: counted once; functions of two threads: each has its part; also without
+    permission to sample all processes"""
+    for limits in LIMITS:
+        found, truth = profile(workdir, "recursive", 0.6, **limits)
+        check_function(found, "recurse", truth["recurse"], truth["recurse"])
+        assert functions(found)["main"]["total_j"] <= found["energy"]["target_j"] * (1 + 1e-9)
+        check_sum(found)
+        found, truth = profile(workdir, "threads", 1.6, **limits)
+        for name in ("left", "right"):
+            check_function(found, name, truth[name], sum(truth.values()))
+        check_sum(found)
 
 
 @test
 def children(workdir):
     """children of 0.1 s: their functions have half of the energy; an exec and a shell in between: too"""
-    found, truth = profile(workdir, "children", 1.6)
-    for name in ("in_child", "in_parent"):
-        check_function(found, name, truth[name], sum(truth.values()))
-    check_sum(found)
+    for limits in LIMITS:
+        found, truth = profile(workdir, "children", 1.6, **limits)
+        for name in ("in_child", "in_parent"):
+            check_function(found, name, truth[name], sum(truth.values()))
+        check_sum(found)
     done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--profile=997", "--", "sh", "-c",
                           f"{PROFILED} shares 0.5; exec {PROFILED} threads 0.5", env=simulated(workdir))
     assert done.returncode == 0, done.stderr
@@ -124,10 +150,41 @@ def children(workdir):
     near(found["right"]["total_cpu_s"], 0.375, relative=0.15)
 
 
+def may_sample_all():
+    return os.getuid() == 0 or int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) <= 0
+
+
+@test
+def short_children(workdir):
+    """children of 4 ms at a period of 10 ms, where all processes may be sampled: half of the energy"""
+    if not may_sample_all():
+        raise Skip("needs root, or kernel.perf_event_paranoid of at most 0")
+    found, truth = profile(workdir, "short", 4, hz=99)
+    all_s = sum(truth.values())
+    if "[not sampled]" in functions(found):
+        raise Skip("perf_event_open refuses to sample all processes")
+    kernel_j = functions(found)["[kernel]"]["self_j"]  # of fork and exit
+    near(functions(found)["in_child"]["total_j"], truth["in_child"] / all_s * found["energy"]["target_j"],
+         absolute=1.5 * functions(found)["in_child"]["total_error_j"] + kernel_j)
+    check_sum(found)
+
+
+@test
+def others_are_dropped(workdir):
+    """another program computes: none of its functions is in the profile"""
+    burner = workdir.start("cpu", "3", program=BURNER)
+    found, truth = profile(workdir, "shares", 1)
+    burner.terminate()
+    assert not any(function["module"] == str(BURNER) for function in found["functions"]), found
+    near(found["samples"], 997 * (truth["outer"] + truth["sixty"]), relative=0.15)
+    check_sum(found)
+
+
 @test
 def no_sample(workdir):
-    """children that end within a sampling period: their energy is not that of other functions but [not sampled]"""
-    found, truth = profile(workdir, "short", 1.6, hz=99)
+    """children that end within a sampling period, without permission to sample all processes: their energy is not that
+    of other functions but [not sampled]"""
+    found, truth = profile(workdir, "short", 1.6, hz=99, **LIMITS[-1])
     target_j = found["energy"]["target_j"]
     rest = functions(found)["[not sampled]"]
     assert rest["module"] is None and rest["self_samples"] == 0, rest
@@ -288,18 +345,6 @@ def append_and_attach(workdir):
     check_sum(found)
 
 
-def refuse_perf():
-    """In this process perf_event_open fails as with kernel.perf_event_paranoid=3."""
-    class Program(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
-    load, equal, answer = 0x20, 0x15, 0x06
-    code = b"".join(struct.pack("<HBBI", *row) for row in [
-        (load, 0, 0, 0), (equal, 0, 1, PERF_EVENT_OPEN), (answer, 0, 0, 0x00050000 | 13), (answer, 0, 0, 0x7fff0000)])
-    program = Program(4, code)
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0
-
-
 @test
 def no_permission(workdir):
     """perf_event_open is forbidden: one line with the remedy, before the command starts"""
@@ -364,7 +409,6 @@ def refusals(workdir):
 @test
 def hostile_tables(workdir):
     """tables of a profile with wrong numbers, cycles and damaged samples: one line, or the rest of the figures"""
-    import sqlite3
     profile(workdir, "shares", 0.2)
     whole = (workdir.folder / "run.sqlite").read_bytes()
     changes = ["update profile_stack set parent = id", "update profile_stack set parent = id + 1",
