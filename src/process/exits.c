@@ -16,11 +16,7 @@ enum { MESSAGE_SIZE = 8192, RECEIVE_BUFFER = 1 << 20 };
 
 bool exits_has_pid(const struct exits *exits, pid_t pid)
 {
-	size_t n = exits->n_recent < EXITS_RECENT ? exits->n_recent : EXITS_RECENT;
-	for (size_t i = 0; i < n; i++)
-		if (exits->recent[i] == pid)
-			return true;
-	return false;
+	return pid > 0 && exits->recent[pid % EXITS_RECENT] == pid;
 }
 
 static bool is_target(const struct exits *exits, struct tree *tree, pid_t pid)
@@ -35,7 +31,7 @@ static bool is_target(const struct exits *exits, struct tree *tree, pid_t pid)
 
 static void recognise(struct exits *exits, const struct exit_record *record)
 {
-	exits->recent[exits->n_recent++ % EXITS_RECENT] = record->pid;
+	exits->recent[record->pid % EXITS_RECENT] = record->pid;
 	exits->n_unseen++;
 	exits->found(exits->data, record);
 }

@@ -227,8 +227,7 @@ struct exits {
 	int fd;           // -1: not available
 	int64_t n_unseen; // processes of the target that are in no sample
 	int64_t main_peak_bytes;
-	pid_t recent[EXITS_RECENT]; // the latest unseen processes of the target
-	size_t n_recent;
+	pid_t recent[EXITS_RECENT]; // unseen processes of the target, each at its pid modulo EXITS_RECENT; a later one replaces it
 	struct exit_record pending[EXITS_PENDING]; // records whose parent is not known yet; the oldest is replaced first
 	size_t n_pending;
 	void (*found)(void *data, const struct exit_record *record); // called for each unseen process
