@@ -10,7 +10,7 @@ import uuid
 import synthetic_jobs
 import synthetic_runs
 from harness import TESTS, WATTLE, main, near, test
-from postgres_server import Server
+from postgres_server import Server, fresh
 
 NOW = datetime.datetime.now(datetime.timezone.utc)
 BIG = ("sample", "device_sample", "process_sample", "span", "user_metric", "event")
@@ -56,7 +56,7 @@ def refused(server, sql, user):
 @test
 def made_twice(workdir):
     """`store init`: creates a store, nothing the second time; each table and column has a comment"""
-    with Server() as server:
+    with fresh() as server:
         first, second = (wattle(workdir, "store", "init", server.url()).stdout for _ in range(2))
         assert "version 1, made" in first and "up to date" in second, (first, second)
         assert server.value("SELECT count(*) FROM metric WHERE meaning IS NULL OR meaning = ''") == 0
@@ -73,7 +73,7 @@ def made_twice(workdir):
 @test
 def printed(workdir):
     """`store init --print`: its output creates the same store with psql"""
-    with Server() as server:
+    with fresh() as server:
         sql = wattle(workdir, "store", "init", "--print").stdout
         server.run(sql)
         assert "up to date" in wattle(workdir, "store", "init", server.url()).stdout
@@ -99,7 +99,7 @@ def first_contact(workdir):
 @test
 def no_store(workdir):
     """database without a store, and missing database: one line with the remedy"""
-    with Server() as server:
+    with fresh() as server:
         for arguments, words in [(("store", "status", server.url()), "no store of wattle"),
                                  (("list", "--store", server.url()), "no store of wattle"),
                                  (("prune", "--store", server.url(), "--older", "9d"), "no store of wattle"),
@@ -227,7 +227,7 @@ def own_schema(workdir):
 @test
 def migrated(workdir):
     """store of an older wattle: gets the newer columns and functions, and keeps its rows; a newer one is reported"""
-    with Server() as server:
+    with fresh() as server:
         run = made_run(workdir, server, "training")
         before = server.value("SELECT count(*) FROM device_sample")
         said = report(workdir, "--store", server.url(), "--run", run)
@@ -256,7 +256,7 @@ def migrated(workdir):
 @test
 def read_back(workdir):
     """run from the store: the same report as its file, to the last digit, by any unique beginning of its id"""
-    with Server() as server:
+    with fresh() as server:
         for kind in ("training", "segments", "hostile", "holes", "empty"):
             run = made_run(workdir, server, kind)
             here, there = report(workdir, f"{kind}.sqlite"), report(workdir, "--store", server.url(), "--run", run)
@@ -271,7 +271,7 @@ def read_back(workdir):
 @test
 def job_read_back(workdir):
     """job from the store: equal to that of the folder: same energy by node, rank and domain"""
-    with Server() as server:
+    with fresh() as server:
         expected_values = made_job(workdir, server, "takeover")
         here = report(workdir, "takeover")
         there = report(workdir, "--store", server.url(), "--job", expected_values["job_id"])
@@ -287,7 +287,7 @@ def job_read_back(workdir):
 @test
 def clusters(workdir):
     """jobs of two clusters with the same number: distinguished, not summed"""
-    with Server() as server:
+    with fresh() as server:
         expected_values = made_job(workdir, server)
         job, url = expected_values["job_id"], server.url()
         server.run("UPDATE recording SET job_cluster = CASE WHEN rank < 4 THEN 'one' ELSE 'two' END")
@@ -301,7 +301,7 @@ def clusters(workdir):
 @test
 def documented(workdir):
     """queries of docs/postgresql.md: return rows"""
-    with Server() as server:
+    with fresh() as server:
         expected_values = made_job(workdir, server)
         server.run("UPDATE recording SET started = now()")
         text = (TESTS.parent / "docs/postgresql.md").read_text()
@@ -318,7 +318,7 @@ def documented(workdir):
 @test
 def listed(workdir):
     """list: runs by user, job and time, those of a folder as well; ids as long as needed to be unique"""
-    with Server() as server:
+    with fresh() as server:
         expected_values = made_job(workdir, server)
         lone = made_run(workdir, server, "training")
         url = server.url()
@@ -361,7 +361,7 @@ def aged(server, run, days):
 @test
 def pruned(workdir):
     """prune: drops old days, and for runs that ended before also their metadata; younger ones keep every row"""
-    with Server() as server:
+    with fresh() as server:
         old, young = made_run(workdir, server, "training"), made_run(workdir, server, "segments")
         aged(server, old, 100)
         aged(server, young, 50)
@@ -419,7 +419,7 @@ def pruned_while_used(workdir):
 def days(workdir):
     """partitions: one for each day of UTC and level, none by default; days far from now are refused with the likely
     reason"""
-    with Server() as server:
+    with fresh() as server:
         made_run(workdir, server, "training")
         parts = {name for name, in server.rows(
             "SELECT relname::text FROM pg_class WHERE relname ~ '^sample_' AND relkind = 'r'")}
@@ -443,9 +443,10 @@ STATISTICS = ("p95_s", "active_s", "self_time_s", "cpu_s")
 def thinned(workdir):
     """long job: a part of the samples is read; its energy stays within the stated errors, from the store and from
     files"""
-    with Server() as server:
-        job = dataclasses.replace(synthetic_jobs.KINDS["plain"], per_node=2, gpus=2, times=420,
-                                  is_even=True)  # over 100,000 spans
+    with fresh() as server:
+        # Just over 100,000 spans and 150,000 samples: the limits in src/store/job_runs.h.
+        job = dataclasses.replace(synthetic_jobs.KINDS["plain"], per_node=2, gpus=2, times=420, step_s=0.4,
+                                  is_even=True)
         expected_values = made_job(workdir, server, job, "long")
         stored = ("--store", server.url(), "--job", expected_values["job_id"])
         whole, part, here = report(workdir, *stored, "--all-samples"), report(workdir, *stored), report(workdir, "long")
