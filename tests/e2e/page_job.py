@@ -26,15 +26,20 @@ def made(kind, **changes):
     expected_values = synthetic_jobs.make(WATTLE, workdir.folder / "job", dataclasses.replace(synthetic_jobs.KINDS[kind], **changes))
     done = workdir.wattle("report", "job", "--format", "html", "-o", "job.html")
     assert done.returncode == 0 and not done.stderr, done.stderr
-    done = workdir.wattle("report", "job", "--format", "json")
     workdir.stop_all()
-    return kept, json.loads(done.stdout), expected_values
+    return pathlib.Path(kept.name), kept, expected_values
 
 
-def make_page(kind, **changes):
+@functools.cache
+def report_of(folder):
+    workdir = harness.WorkDir(folder)
+    return json.loads(workdir.wattle("report", "job", "--format", "json").stdout)
+
+
+def make_page(kind, with_report=True, **changes):
     """The page of a synthetic job; (path, its JSON report, its true values)."""
-    kept, report, expected_values = made(kind, **changes)
-    return pathlib.Path(kept.name) / "job.html", report, expected_values
+    folder, _, expected_values = made(kind, **changes)
+    return folder / "job.html", report_of(folder) if with_report else None, expected_values
 
 
 def charts_of(page):
@@ -161,7 +166,7 @@ def names_are_text(workdir):
 def every_kind(workdir):
     """every kind of job, wide and narrow, light and dark: no error, nothing wider than the window, readable text"""
     for kind in KINDS:
-        path, _, _ = make_page(kind)
+        path, _, _ = make_page(kind, with_report=False)
         for width, scheme in ((1280, "light"), (400, "dark")):
             page = browser.page().size(width).colours(scheme).open(path)
             is_quiet(page, f"{kind} at {width}")

@@ -1,27 +1,38 @@
 """wattle report --format svg: files that any SVG reader accepts, for runs of all kinds, and refusals."""
+import functools
 import json
+import pathlib
+import tempfile
 import xml.etree.ElementTree as ElementTree
 
 import synthetic_runs
-from harness import WATTLE, main, test
+from harness import WATTLE, WorkDir, main, test
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def pictures(workdir, kind):
-    """The pictures of a synthetic run, by name, parsed."""
-    synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", synthetic_runs.KINDS[kind])
+@functools.cache
+def made(kind):
+    """Equal kinds make equal runs, so one of each is enough for all tests, which only read it."""
+    kept = tempfile.TemporaryDirectory(prefix="wattle-pictures-")
+    workdir = WorkDir(pathlib.Path(kept.name))
+    synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", kind)
     done = workdir.wattle("report", f"{kind}.sqlite", "--format", "svg", "-o", kind)
     assert done.returncode == 0, done.stderr
     files = sorted((workdir.folder / kind).iterdir())
     assert all(path.name in done.stderr for path in files), done.stderr
-    return {path.stem: ElementTree.fromstring(path.read_bytes()) for path in files}
+    return kept, {path.stem: ElementTree.fromstring(path.read_bytes()) for path in files}
+
+
+def pictures(kind):
+    """The pictures of a synthetic run, by name, parsed."""
+    return made(kind)[1]
 
 
 @test
 def every_kind(workdir):
     """run with a GPU and spans: all pictures, each with a title and a description; no style attribute, no link"""
-    found = pictures(workdir, "training")
+    found = pictures("training")
     assert set(found) == {"power", "cpu", "memory", "gpu_utilization", "gpu_memory", "temperature", "clock", "spans",
                           "ledger", "flame", "blocks"}, set(found)
     for name, root in found.items():
@@ -38,7 +49,7 @@ def all_runs(workdir):
     """runs without energy, of 50 ms, killed, in segments, with gaps and hostile names: available pictures as valid
     XML"""
     for kind in ("no_energy", "short", "killed", "segments", "holes", "hostile", "eight_gpus"):
-        found = pictures(workdir, kind)
+        found = pictures(kind)
         assert ("power" in found) == (kind != "no_energy"), (kind, set(found))
         assert "cpu" in found and "spans" in found, (kind, set(found))
         assert all(element.tag != SVG + "script" for root in found.values() for element in root.iter()), kind
@@ -52,7 +63,7 @@ def colour(element):
 def colours(workdir):
     """one meaning for each colour: owners and domains of the ledger, domains of the power, nested blocks"""
     for kind in ("training", "eight_gpus", "laptop"):
-        found = pictures(workdir, kind)
+        found = pictures(kind)
         bars = [element for element in found["ledger"].iter(SVG + "rect") if colour(element)]
         rows = {}
         for bar in bars:
@@ -75,8 +86,8 @@ def colours(workdir):
 @test
 def throttling(workdir):
     """throttling: a strip above the plot, without lines; its duration as text, as in the report"""
-    found = pictures(workdir, "training")
-    done = workdir.wattle("report", "training.sqlite", "--format", "json")
+    found = pictures("training")
+    done = workdir.wattle("report", f"{made('training')[0].name}/training.sqlite", "--format", "json")
     throttled_s = next(gpu["throttled_s"] for gpu in json.loads(done.stdout)["gpus"])
     assert f"{1000 * throttled_s:.0f} ms" in found["power"].find(SVG + "desc").text, throttled_s
     strip = [bar for bar in found["power"].iter(SVG + "rect") if colour(bar) == "c-throttle"]
@@ -101,7 +112,7 @@ def pictures_without_data(workdir):
 @test
 def estimated(workdir):
     """estimated values: hatched and labelled"""
-    found = pictures(workdir, "no_gpu")
+    found = pictures("no_gpu")
     for name in ("power", "ledger", "blocks"):
         assert any(element.get("fill", "").startswith("url(#") for element in found[name].iter()), name
     assert "estimated" in found["power"].find(SVG + "desc").text
