@@ -120,13 +120,13 @@ def in_and_out(workdir):
         process = workdir.start("attach", "-q", "-o", "run.sqlite", "-i", "20ms", "--json", "-", "--cgroup", folder)
         began(workdir)
         began_s = account_s(folder)
-        time.sleep(0.5)
+        time.sleep(0.3)
         (folder / "cgroup.procs").write_text(str(outside.pid))
         (UNIFIED / "cgroup.procs").write_text(str(inside.pid))
-        time.sleep(0.5)
+        time.sleep(0.3)
         (UNIFIED / "cgroup.procs").write_text(str(outside.pid))
         ended_s = account_s(folder)
-        time.sleep(0.3)
+        time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
         report = json.loads(workdir.finish(process).stdout)
         for burner in workdir.started[:3]:
@@ -142,7 +142,7 @@ def in_and_out(workdir):
 def version_2_alone(workdir):
     """machine with cgroup v2 only, as is usual: simulated by a mount namespace"""
     with cgroup(UNIFIED, "pure") as folder:
-        start_in(workdir, folder, BURNER, "cpu", "3")
+        start_in(workdir, folder, BURNER, "cpu", "1.5")
         wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
         script = ('mount -t cgroup2 none /sys/fs/cgroup || exit 77\n'
                   'exec "$0" attach -q -o run.sqlite --json - --cgroup "$1"')

@@ -258,14 +258,15 @@ class WorkDir:
         """Ends processes that outlive their parent, such as the command of a killed recorder. Guards may take their
         time."""
         end = time.monotonic() + grace_s
-        while self.orphans() and time.monotonic() < end:
+        while (pids := self.orphans()) and time.monotonic() < end:
             time.sleep(0.02)
-        for pid in self.orphans():
+        for pid in pids:
             print(f"# ended: process {pid}: {command_of(pid)[:200]}", flush=True)
         end = time.monotonic() + ORPHANS_END_S
-        while self.orphans() and time.monotonic() < end:  # they may fork meanwhile
-            for pid in self.orphans():
+        while pids and time.monotonic() < end:  # they may fork meanwhile
+            for pid in pids:
                 end_process(pid)
+            pids = self.orphans()
 
 
 def run_one(function):

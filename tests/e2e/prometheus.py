@@ -93,7 +93,7 @@ def the_real_one(workdir):
                             "gpu\nname A\npower_mw constant 100000\nutilization_percent 50 10\ntemperature_c 55\n"
                                   "memory_total_bytes 8000000000\nmemory_used_bytes 1000\nthrottle_bits 4\n"
                                   "gpu\nname B\npower_mw constant 30000\nutilization_percent 0 0\n"))
-    job(workdir, 5)
+    job(workdir, 5, "while :; do for i in $(seq 5000); do :; done; sleep 0.05; done")  # energy of its own, without a whole core
     options = ("--cgroups", 5, "--interval", "200ms")
     server = Server(workdir, *options, env=environment)
     prometheus = Prometheus(workdir, f"{server.host}:{server.port}")
