@@ -11,7 +11,7 @@ Count = Union[None, int, Callable[[Any], int]]  # : a number for each step, or a
 NEVER = 1 << 62  # : steps between two figures: counters are read then, and figures() is called on other events
 
 J_PER_STEP, J_PER_SAMPLE, J_PER_TOKEN = "wattle/j_per_step", "wattle/j_per_sample", "wattle/j_per_token"
-POWER = "wattle/power_w"
+GPU_J_PER_STEP, POWER = "wattle/gpu_j_per_step", "wattle/power_w"
 
 
 class Training:
@@ -34,7 +34,7 @@ class Training:
         self._clear()
 
     def _clear(self) -> None:
-        self._energy_j = self._seconds = 0.0
+        self._energy_j = self._gpu_j = self._seconds = 0.0
         self._from: Optional[_wattle.Reading] = None
         self._steps, self._samples, self._tokens = 0, 0, 0
         self._all_samples_known = self._all_tokens_known = True
@@ -102,23 +102,25 @@ class Training:
         return self.figures() if self._every and self._steps >= self._every else None
 
     def figures(self) -> Optional[dict[str, float]]:
-        """Joules per step, sample and token and mean power since the last call; None: unknown."""
+        """Joules per step, sample and token, of the GPUs per step, and mean power since the last call; None: unknown."""
         self._add_energy()
-        energy_j, seconds = self._energy_j, self._seconds
-        counts = {J_PER_STEP: self._steps, J_PER_SAMPLE: self._samples if self._all_samples_known else 0,
-                  J_PER_TOKEN: self._tokens if self._all_tokens_known else 0, POWER: seconds}
+        energy_j, gpu_j = self._energy_j, self._gpu_j
+        parts = {J_PER_STEP: (energy_j, self._steps), GPU_J_PER_STEP: (gpu_j, self._steps),
+                 J_PER_SAMPLE: (energy_j, self._samples if self._all_samples_known else 0),
+                 J_PER_TOKEN: (energy_j, self._tokens if self._all_tokens_known else 0), POWER: (energy_j, self._seconds)}
         kept = self._from
         self._clear()
         self._from = kept
         if self._meter is None or not math.isfinite(energy_j):
             return None
-        return {name: energy_j / count for name, count in counts.items() if count > 0} or None
+        return {name: joules / count for name, (joules, count) in parts.items() if count > 0 and math.isfinite(joules)} or None
 
     def _add_energy(self) -> None:
         if self._meter is None or self._from is None:
             return
         reading = self._meter.read()
         self._energy_j += reading.total_j - self._from.total_j
+        self._gpu_j += reading.gpu_j - self._from.gpu_j  # NaN: no GPU, or one without an energy reading
         self._seconds += reading.seconds - self._from.seconds
         self._estimated |= reading.estimated
         self._from = reading

@@ -33,7 +33,8 @@ class EnergyCallback(_base()):  # type: ignore[misc]
     samples  of a step (the batch size), which Keras does not report; None: no joules per sample
     figures  False: only blocks, and no counter is read
 
-    The figures (wattle/j_per_step, wattle/j_per_sample, wattle/power_w) are of the whole machine and of training only.
+    The figures (wattle/j_per_step, wattle/gpu_j_per_step with a GPU, wattle/j_per_sample, wattle/power_w) are of the whole
+    machine and of training only.
 """
 
     def __init__(self, samples: Optional[int] = None, figures: bool = True) -> None:

@@ -217,3 +217,39 @@ struct mean_power findings_mean_power(const struct findings *findings);
 // Calibration error of a block's total_j, in addition to its error_j; NaN as in struct domain_finding.
 double findings_block_calibration_j(const struct findings *findings, const struct block_finding *block);
 uint32_t findings_block(const struct findings *findings, const char *name); // index of the block; UINT32_MAX: not found
+
+/* Functions of a profiled run (--profile). Each sample stands for CPU time of one thread. The energy of the domains that are
+ * divided by CPU time is divided among the samples of the target, interval by interval; the energy that no sample covers, and
+ * that of memory and GPUs, has a row of its own. */
+struct function_finding {
+	const char *name, *module; // name: "[module+0xoffset]" if unknown; module: NULL for a row without code
+	const char *file;          // source file and line; NULL and VALUE_MISSING: unknown
+	int64_t line;
+	int64_t self_samples, total_samples; // total: including called functions, recursive calls once
+	double self_cpu_s, total_cpu_s;
+	double self_j, self_error_j, total_j, total_error_j; // NaN unknown
+	bool resolved;                                      // is_resolved, of total_j
+};
+struct call_finding {    // a function with its callers
+	uint32_t parent; // index of the caller, which precedes it; STACK_NONE: none
+	uint32_t function;
+	int64_t self_samples, total_samples;
+	double self_cpu_s, total_cpu_s, self_j, total_j;
+};
+struct functions_finding {
+	const char *event;
+	int64_t hz, samples, lost;
+	double total_j, target_j, others_j, idle_j, unattributed_j; // others_j includes wattle
+	struct function_finding *functions; // descending by self_j, or by self_cpu_s where energy is unknown
+	size_t n_functions;
+	struct call_finding *calls;
+	size_t n_calls;
+};
+struct function_names { // which function a node of the profile is in
+	const char **names, **modules; // n functions
+	size_t n;
+	uint32_t *of_node;
+};
+// Pure; everything is in the arena. The findings need their times (findings_drop_times). -ENOMEM.
+int functions_make(const struct findings *findings, const struct run_profile_data *profile,
+	const struct function_names *names, struct arena *arena, struct functions_finding *ret_functions);

@@ -37,6 +37,7 @@ struct option {
 	double least, most;  // for NUMBER, INTEGER, and DURATION in nanoseconds; both 0: unbounded
 	const char *range;   // the bounds as text
 	const char *choices; // CHOICE, and a LIST that has them: "a|b|c"
+	const char *bare;    // the value of --name alone, if =VALUE is optional; NULL: a value is needed
 };
 
 /* Parses options into `values`, which contains the defaults. Stops at the first word that is not an option, or after "--"; its

@@ -57,7 +57,8 @@ static const struct option *find_valued(const struct command *command, const cha
 		bool is_long = strncmp(word, "--", 2) == 0 && strlen(option->name) == length - 2 &&
 			memcmp(option->name, word + 2, length - 2) == 0;
 		bool is_letter = word[0] == '-' && option->letter != 0 && word[1] == option->letter && word[2] == '\0';
-		if ((is_long || is_letter) && option->argument != NULL)
+		bool has_value = option->argument != NULL && (option->bare == NULL || word[length] == '=');
+		if ((is_long || is_letter) && has_value)
 			return option;
 	}
 	return NULL;

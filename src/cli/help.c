@@ -106,7 +106,7 @@ static void add_option(const struct option *option, size_t columns, struct buf *
 		buf_printf(out, "-%c, ", option->letter);
 	buf_printf(out, "--%s", option->name);
 	if (option->argument != NULL)
-		buf_printf(out, " %s", option->argument);
+		buf_printf(out, option->bare != NULL ? "[=%s]" : " %s", option->argument);
 	if (utf8_text_columns(out->data + start, out->size - start) >= OPTION_COLUMN - 1) {
 		buf_char(out, '\n');
 		start = out->size;

@@ -116,9 +116,9 @@ static void add_option(struct buf *out, const struct option *option)
 	add_text(out, option->name);
 	buf_str(out, "\\fR");
 	if (option->argument != NULL) {
-		buf_str(out, " \\fI");
+		buf_str(out, option->bare != NULL ? "[=\\fI" : " \\fI");
 		add_text(out, option->argument);
-		buf_str(out, "\\fR");
+		buf_str(out, option->bare != NULL ? "\\fR]" : "\\fR");
 	}
 	buf_char(out, '\n');
 	add_text(out, option->help);

@@ -62,6 +62,15 @@ static int check_run_file(const struct measure_options *options, struct wattle_e
 	return 0;
 }
 
+static int check_profile(const struct measure_options *options, struct wattle_error *reterr)
+{
+	if (options->call_graph != NULL && options->profile_hz == 0)
+		return error_set(reterr, -EINVAL, "--call-graph: needs --profile");
+	if (options->cgroup != NULL && options->profile_hz != 0)
+		return error_set(reterr, -EINVAL, "--profile: can't be combined with --cgroup; attach to a process of it");
+	return 0;
+}
+
 static int check_gpu_gains(const struct measure_options *options, struct wattle_error *reterr)
 {
 	struct gpu_gain gain;
@@ -124,6 +133,8 @@ int measure_check(const struct measure_options *options, struct wattle_error *re
 		r = check_ending("--tracking-file", options->tracking_file, reterr);
 	if (r == 0)
 		r = check_ending("--sub-tracking-file", options->sub_tracking_file, reterr);
+	if (r == 0)
+		r = check_profile(options, reterr);
 	if (r == 0)
 		r = check_gpu_gains(options, reterr);
 	if (r == 0)
@@ -430,6 +441,9 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 		.rank = measure->job.job_env.rank,
 		.wait_all = measure->options.wait_all,
 		.span_cpu = measure->options.span_cpu,
+		.profile = {.hz = measure->options.profile_hz,
+			.call_graph = measure->options.call_graph == NULL ||
+				strcmp(measure->options.call_graph, "none") != 0},
 		.flush_ns = measure->options.flush_ns,
 		.step = measure->progress != NULL ? measure->options.step : NULL,
 		.warn = on_warning,

@@ -163,14 +163,15 @@ struct measure_options {
 		*job;
 	const char *store, *mode, *carbon_region;
 	struct option_list meta, also, gpu_gain;
-	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns;
+	const char *call_graph; // NULL: not given
+	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns, profile_hz;
 	double budget_percent, carbon_intensity, pue;
 	bool no_file, overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt,
 		alone, hide_command;
 	struct control *control; // borrowed: the tracker that spawned this process; NULL: started by a user
 };
 
-enum { RUN_OPTIONS = 41, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has additional options at the end
+enum { RUN_OPTIONS = 43, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has additional options at the end
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 

@@ -44,6 +44,8 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"steps", 0, "N", "expected number of steps", OPTION_INTEGER, AT(steps), .least = 1, .most = 1e15, .range = "a number of steps, 1 or more"},
 	{"progress", 0, NULL, "show a progress line on standard error", OPTION_FLAG, AT(progress)},
 	{"span-cpu", 0, NULL, "also record the CPU time of each span's thread; this makes begin and end\nof a span about 10 times as expensive", OPTION_FLAG, AT(span_cpu)},
+	{"profile", 0, "HZ", "sample call stacks, HZ times per second of CPU time, 1 to 10000 (default 99),\nfor `wattle functions`", OPTION_INTEGER, AT(profile_hz), .least = 1, .most = 10000, .range = "a rate from 1 to 10000 samples per second", .bare = "99"},
+	{"call-graph", 0, "METHOD", "with --profile: callers by frame pointers (fp), or the sampled function\nonly (none); auto is fp (default auto)", OPTION_CHOICE, AT(call_graph), .choices = "auto|fp|none"},
 	{"wait-all", 0, NULL, "wait until the last descendant has ended", OPTION_FLAG, AT(wait_all)},
 	{"config", 0, "FILE.json", "JSON object of these options by name; the command line takes precedence", OPTION_TEXT, AT(config)},
 	{"store", 0, "URL", "send the run to PostgreSQL: postgresql://user@host/database; without -o the\nrun file is removed after all rows were sent", OPTION_TEXT, AT(store)},

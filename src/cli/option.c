@@ -182,8 +182,8 @@ static int take(const struct parse *parse, const struct option *option, const ch
 		return error_set(parse->reterr, -EINVAL, "--%s: takes no value", option->name);
 	if (option->argument == NULL)
 		return set_value(parse, option, "");
-	if (attached != NULL)
-		return set_value(parse, option, attached);
+	if (attached != NULL || option->bare != NULL)
+		return set_value(parse, option, attached != NULL ? attached : option->bare);
 	if (*at + 1 >= argc)
 		return error_set(parse->reterr, -EINVAL, "--%s: needs a value: %s", option->name, option->argument);
 	return set_value(parse, option, argv[++*at]);
@@ -257,6 +257,8 @@ static int config_value(const struct parse *parse, json_t *config, const struct 
 		*(bool *)value_of(parse, option) = json_is_true(value);
 		return 0;
 	}
+	if (option->bare != NULL && json_is_true(value))
+		return set_value(parse, option, option->bare);
 	if (!json_is_string(value) && !json_is_number(value))
 		return error_set(parse->reterr, -EINVAL, "--config: \"%s\" must be a string or a number", option->name);
 	const char *text = config_text(config, option->name, value);
@@ -326,7 +328,7 @@ static int words_after(const struct parse *parse, const char *word)
 	if (word[1] == '-') {
 		size_t length = strcspn(word + 2, "=");
 		const struct option *option = find_long(parse, word + 2, length);
-		return option != NULL && option->argument != NULL && word[2 + length] == '\0';
+		return option != NULL && option->argument != NULL && option->bare == NULL && word[2 + length] == '\0';
 	}
 	for (const char *letter = word + 1; *letter != '\0'; letter++) {
 		const struct option *option = find_letter(parse, *letter);

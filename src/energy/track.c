@@ -54,6 +54,7 @@ struct view {
 	struct curve curve;
 	struct arena *arena;
 	double base_j; // energy of the first point
+	bool by_readings; // see date_by_readings
 };
 
 static double known(double value, double scale)
@@ -98,6 +99,7 @@ static double first_j(const struct view *view)
 static int date_by_readings(struct view *view, int64_t interval_ns)
 {
 	double longest_s = view->curve.updates.longest_s;
+	view->by_readings = true;
 	for (size_t i = 0; i < view->device.n; i++) {
 		int64_t stamp_ns = view->device.values[DEVICE_ENERGY_TIME][i];
 		view->stamps[i] = value_ok(stamp_ns) ? stamp_ns : view->device.t_ns[i];
@@ -144,6 +146,8 @@ static struct edge_point point_at(const struct view *view, struct edge_walk *edg
 	curve_walk_to(at, 0, t_ns);
 	struct edge_point point = edge_walk_to(edge, at);
 	point.line_j += view->base_j;
+	// Readings are not shifted together: two marks in one stretch have the errors of both of its ends.
+	point.inside = point.inside && !view->by_readings;
 	return point;
 }
 

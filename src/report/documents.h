@@ -33,3 +33,17 @@ void compare_percent(struct buf *out, struct compare_change change);        // "
 extern const struct object_type model_type;                            // struct model_figures
 void model_json(const struct model_figures *figures, struct buf *out); // docs/onnx.md lists all keys
 void model_text(const struct model_figures *figures, const char *file, struct buf *out, bool colour);
+
+/* Output of `wattle functions`. Pure: writes to a buffer. `top`: at most so many functions; names: of the functions by number. */
+
+struct arena;
+extern const struct object_type functions_type; // struct functions_finding
+void functions_json(const struct functions_finding *functions, size_t top, struct buf *out);
+void functions_text(const struct functions_finding *functions, size_t top, bool by_time, struct buf *out, bool colour);
+void functions_tree_text(const struct functions_finding *functions, const char *const *names, bool by_time, struct buf *out,
+	bool colour);
+// "caller;function weight" on each line, as for flame graphs.
+void functions_folded(const struct functions_finding *functions, const char *const *names, bool by_time, struct buf *out);
+// pprof's profile.proto, without compression; -ENOMEM.
+int functions_pprof(const struct functions_finding *functions, const struct function_names *names, struct arena *arena,
+	struct buf *out);

@@ -57,6 +57,7 @@ static void flush(struct recorder *recorder)
 		return;
 	check_ended(recorder);
 	recorder_collect_spans(recorder);
+	profiler_read(recorder->profiler);
 	write_queue_flush(&recorder->queue);
 	if (!due)
 		return;
@@ -107,7 +108,8 @@ static void on_timer(struct recorder *recorder)
 	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
 		return;
 	recorder->n_missed += (int64_t)expirations - 1;
-	on_claim(recorder, -1);
+	if (recorder->sensor_locks.n > 0)
+		on_claim(recorder, -1);
 	take_sample(recorder);
 	flush(recorder);
 }
@@ -245,6 +247,8 @@ static void loop(struct recorder *recorder)
 				recorder_serve_spans(recorder);
 			else if (events[i].data.fd == recorder->drain_fd)
 				recorder_drain_spans(recorder);
+			else if (recorder->profiler != NULL && events[i].data.fd == profiler_fd(recorder->profiler))
+				profiler_read(recorder->profiler);
 			else if (sensor_locks_has(&recorder->sensor_locks, events[i].data.fd))
 				on_claim(recorder, events[i].data.fd);
 			else if (!recorder->stop && events[i].data.fd == recorder->poll_fd)
@@ -275,6 +279,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	if (recorder->end_ns == 0)
 		recorder->end_ns = env_now_ns(recorder->env);
 	recorder_read_outcome(recorder);
+	profiler_finish(recorder->profiler);
 	recorder->sampler.read_all = true; // analysis divides energy between two readings of the machine
 	take_sample(recorder);
 	check_ended(recorder);
@@ -296,6 +301,22 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	text_copy(result->loss, sizeof(result->loss), recorder->queue.loss);
 }
 
+// held: the target's process has not executed its command yet.
+static int start_profiler(struct recorder *recorder, bool held, struct wattle_error *reterr)
+{
+	if (recorder->options->profile.hz == 0)
+		return 0;
+	int r = profiler_open(&recorder->options->profile, &recorder->tree, held ? recorder->pid : 0, &recorder->profiler,
+		reterr);
+	if (r < 0)
+		return r;
+	recorder->queue.profiler = recorder->profiler;
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = profiler_fd(recorder->profiler)};
+	if (epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) == 0)
+		return 0;
+	return error_set(reterr, -errno, "--profile: can't wait for samples: %s", strerror(errno));
+}
+
 static int start_command(struct recorder *recorder, const char *command, struct wattle_error *reterr)
 {
 	recorder->sampler.referee_fd = referee_open(recorder->pid);
@@ -305,7 +326,10 @@ static int start_command(struct recorder *recorder, const char *command, struct 
 	take_sample(recorder);
 	recorder->sampler.target_held = false;
 	recorder->start_ns = recorder->sampler.last_t_ns;
-	int r = target_release(recorder->target, command, recorder->ring_address, reterr);
+	int r = start_profiler(recorder, true, reterr);
+	if (r < 0)
+		return r;
+	r = target_release(recorder->target, command, recorder->ring_address, reterr);
 	if (r != 0)
 		return r;
 	recorder->sampler.read_all = true;
@@ -365,6 +389,11 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 	take_sample(recorder);
 	recorder->sampler.target_held = false;
 	recorder->start_ns = recorder->sampler.last_t_ns;
+	r = start_profiler(recorder, options->held, reterr);
+	if (r < 0) {
+		recorder_close(recorder);
+		return r;
+	}
 	if (options->ready != NULL)
 		options->ready(options->data, recorder->ring_address);
 	record(recorder, ret_result);

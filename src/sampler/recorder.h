@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/intern.h"
 #include "energy/track.h"
 #include "job/job.h"
 #include "metric/metric.h"
@@ -13,6 +14,7 @@
 #include "span/reader/reader.h"
 #include "store/store.h"
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,6 +108,95 @@ void write_queue_spans_delivered(struct write_queue_spans *spans);
 // Call once a second: decides whether spilling continues.
 void write_queue_spans_update_spilling(struct write_queue_spans *spans);
 
+/* Call stacks of the target (--profile), sampled by perf_event_open: an event for each CPU, inherited by all threads and
+ * children of the target, with a ring of records. */
+
+struct profile_options {
+	int64_t hz;      // 0: no profile
+	bool call_graph; // false: only the innermost frame
+};
+
+/* profile_events.c: the events, and their records in order of time. */
+struct profile_events {
+	struct profile_ring {
+		int fd; // borrowed from fds
+		void *pages;
+	} * rings; // owned; one for each CPU
+	size_t n_rings, ring_bytes;
+	int *fds; // owned
+	size_t n_fds, fds_capacity;
+	int epoll_fd;         // owned: readable when a ring should be read
+	const char *name;     // of the event
+	struct perf_event_attr attr;
+	unsigned char *bytes; // owned: records that were read and wait for earlier ones of other CPUs
+	size_t size, capacity;
+	struct profile_record {
+		int64_t t_ns;
+		size_t at; // in bytes
+	} * records; // owned
+	size_t n_records, records_capacity;
+	int64_t n_lost;
+};
+struct profile_sink { // receives the records in order of time
+	void (*sample)(void *data, int64_t t_ns, pid_t pid, pid_t tid, uint64_t weight, bool in_kernel,
+		const uint64_t *addresses, size_t n); // innermost first
+	void (*map)(void *data, pid_t pid, uint64_t begin, uint64_t size, uint64_t offset,
+		struct store_profile_module *module);
+	void (*fork)(void *data, pid_t pid, pid_t ppid);
+	void (*exec)(void *data, pid_t pid);
+	void (*exit)(void *data, pid_t pid);
+	void *data;
+};
+/* held: the thread has not executed its command yet; sampling begins with its exec. Negative errno with a message. */
+int profile_events_open(struct profile_events *events, const struct profile_options *options, pid_t tid, bool held,
+	struct wattle_error *reterr);
+int profile_events_add(struct profile_events *events, pid_t tid); // a further thread; -ESRCH: it has ended
+// Passes on what is older than until_ns; later records wait.
+void profile_events_read(struct profile_events *events, int64_t until_ns, const struct profile_sink *sink);
+void profile_events_close(struct profile_events *events);
+
+/* profile_maps.c: which module lies where in the memory of each process. */
+struct profile_maps {
+	struct intern interned; // modules by identity and path
+	struct arena *arena;    // owned
+	struct store_profile_module *modules; // owned
+	size_t n_modules, modules_capacity;
+	struct profile_process **processes; // owned; ascending by pid
+	size_t n_processes, processes_capacity;
+	size_t n_maps;
+};
+enum { PROFILE_MODULE_UNKNOWN, PROFILE_MODULE_KERNEL, PROFILE_MODULES_SPECIAL };
+int profile_maps_open(struct profile_maps *maps); // -ENOMEM
+void profile_maps_close(struct profile_maps *maps);
+void profile_maps_add(struct profile_maps *maps, pid_t pid, uint64_t begin, uint64_t size, uint64_t offset,
+	struct store_profile_module *module);
+void profile_maps_fork(struct profile_maps *maps, pid_t pid, pid_t ppid); // pid == ppid: a thread
+void profile_maps_exec(struct profile_maps *maps, pid_t pid);
+void profile_maps_exit(struct profile_maps *maps, pid_t pid); // of a thread
+// The mappings of a running process, from /proc/PID/maps.
+void profile_maps_read(struct profile_maps *maps, int procfs_fd, pid_t pid);
+// Module and offset of an address; PROFILE_MODULE_UNKNOWN: none.
+uint32_t profile_maps_find(const struct profile_maps *maps, pid_t pid, uint64_t address, uint64_t *ret_offset);
+// The pid in the path of a perf map; 0: the module is something else.
+pid_t profile_map_pid(const struct store_profile_module *module);
+
+/* profile_jit.c: names of generated code from /tmp/perf-PID.map, which any process can write: at most `max` symbols that
+ * contain one of the sorted addresses. The names are in the arena. Returns their number. */
+size_t profile_jit_read(const char *path, const uint64_t *addresses, size_t n, struct arena *arena,
+	struct store_profile_symbol *out, size_t max);
+
+/* profile.c: stacks and samples on their way to the run file. */
+struct profiler;
+// held: the process that has not executed its command yet; 0: the processes of the tree.
+int profiler_open(const struct profile_options *options, const struct tree *tree, pid_t held, struct profiler **ret_profiler,
+	struct wattle_error *reterr);
+void profiler_close(struct profiler *profiler);         // NULL: nothing
+int profiler_fd(const struct profiler *profiler);       // to be watched for EPOLLIN; -1: no profiler
+void profiler_read(struct profiler *profiler);          // NULL: nothing
+void profiler_finish(struct profiler *profiler);        // after the end of the target; NULL: nothing
+struct store_profile profiler_delivery(const struct profiler *profiler); // what the run file does not have yet
+void profiler_delivered(struct profiler *profiler);     // NULL: nothing
+
 /* Rows waiting for the stores: records, ended processes, events, spans. Each store receives the rows that it does not
  * have yet. Rows that can't be written to the run file (disk full) wait for the next attempt, until the buffer is
  * full. */
@@ -128,6 +219,7 @@ struct write_queue {
 	struct store_process processes[WRITE_QUEUE_PROCESSES];
 	size_t n_processes, n_processes_lost;
 	struct write_queue_spans spans; // for the run file only
+	struct profiler *profiler;      // borrowed: for the run file only; NULL: none
 	struct sampler *sampler;   // borrowed: holds the events
 	struct write_queue_sink *sinks; // borrowed
 	size_t n_sinks;
@@ -214,6 +306,7 @@ struct recorder_options {
 	int64_t rank;                               // rank of this recorder in the group; VALUE_MISSING: unknown
 	bool wait_all;                              // --wait-all
 	bool span_cpu;                              // --span-cpu
+	struct profile_options profile;             // --profile
 	int64_t flush_ns;                           // --flush: how often rows are stored
 	const char *step;                           // --step, counted for `progress`; NULL: none
 	void (*warn)(void *data, const char *text); // one line, no newline
@@ -242,6 +335,7 @@ struct recorder {
 	struct write_queue queue;
 	struct poll_schedule schedule;
 	struct sensor_locks sensor_locks;
+	struct profiler *profiler; // owned; NULL: no --profile
 	struct span_collector collector; // listener.fd is -1: spans are not recorded
 	int drain_fd;              // owned: timer for reading the rings; -1: not open
 	bool drain_is_set;

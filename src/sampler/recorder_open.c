@@ -183,6 +183,7 @@ void recorder_close(struct recorder *recorder)
 			close(fds[i]);
 	recorder_roots_close(recorder);
 	recorder_spans_close(recorder);
+	profiler_close(recorder->profiler);
 	exits_close(&recorder->exits);
 	sensor_locks_close(&recorder->sensor_locks);
 	poll_schedule_close(&recorder->schedule);

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* /proc counts CPU time in ticks of 10 ms, and formatting its files is most of the cost of a sample: faster sampling
- * reads the sensors each time, and /proc only as often as it can change. */
-static const int64_t proc_period_ns = 10 * NS_PER_MS;
+/* /proc counts CPU time in ticks of 10 ms, and formatting its files is most of the cost of a sample. Sampling faster than
+ * these ticks reads the sensors each time, and /proc twice in each window of 100 ms in which analysis divides energy. */
+static const int64_t proc_tick_ns = 10 * NS_PER_MS, proc_period_ns = 50 * NS_PER_MS;
 static const int64_t hwm_period_ns = NS_PER_S;
-/* CLOCK_BOOTTIME and CLOCK_MONOTONIC are read one after the other; a real suspend lasts longer than this. */
+/* CLOCK_BOOTTIME is read just after the CLOCK_MONOTONIC of a sample; a real suspend lasts longer than this. */
 static const int64_t suspend_min_ns = 100 * NS_PER_MS;
 
 static void counters_init(struct sampler *sampler)
@@ -103,7 +103,7 @@ void sampler_choose_sensors(struct sampler *sampler)
 
 static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 {
-	int64_t suspended_ns = env_boottime_ns(sampler->env) - env_now_ns(sampler->env);
+	int64_t suspended_ns = env_boottime_ns(sampler->env) - t_ns;
 	int64_t slept_ns = suspended_ns - sampler->suspended_ns;
 	sampler->suspended_ns = suspended_ns;
 	if (slept_ns < suspend_min_ns)
@@ -117,7 +117,7 @@ static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 // Ticks are slightly early or late: nine tenths of the period are enough.
 static bool proc_is_due(const struct sampler *sampler, int64_t t_ns)
 {
-	return sampler->read_all || !value_ok(sampler->proc_t_ns) ||
+	return sampler->read_all || !value_ok(sampler->proc_t_ns) || sampler->options.interval_ns >= proc_tick_ns ||
 		t_ns - sampler->proc_t_ns >= proc_period_ns * 9 / 10;
 }
 

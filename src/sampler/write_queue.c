@@ -119,6 +119,8 @@ static int flush_sink(struct write_queue *queue, struct write_queue_sink *sink)
 	bool is_run_file = sink == &queue->sinks[0];
 	if (is_run_file)
 		delivery.spans = write_queue_spans_delivery(&queue->spans);
+	if (is_run_file && queue->profiler != NULL)
+		delivery.profile = profiler_delivery(queue->profiler);
 	struct wattle_error error = {0};
 	int r = sink->ops->write(sink->state, &delivery, &error);
 	if (r < 0) {
@@ -129,8 +131,10 @@ static int flush_sink(struct write_queue *queue, struct write_queue_sink *sink)
 	sink->batch_bytes = queue->batch.size;
 	sink->n_processes = queue->n_processes;
 	sink->n_events = sampler->n_events;
-	if (is_run_file)
+	if (is_run_file) {
 		write_queue_spans_delivered(&queue->spans);
+		profiler_delivered(queue->profiler);
+	}
 	return 0;
 }
 

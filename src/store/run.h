@@ -219,3 +219,40 @@ int64_t run_wall_ns(const struct run *run, int64_t t_ns);
 // Suspended time between two instants: how much more the clocks that run during suspend advanced. VALUE_MISSING: the value in a
 // damaged file is out of range.
 int64_t run_slept_ns(const struct run *run, int64_t from_ns, int64_t to_ns);
+
+/* The profile of a run (--profile): its stacks and samples, apart from struct run, because only few outputs need them. */
+struct run_profile_module {
+	const char *path;
+	const char *build_id; // hexadecimal; NULL unknown
+	int64_t inode, size_bytes, mtime_ns; // VALUE_MISSING unknown
+};
+enum { RUN_PROFILE_NO_PARENT = UINT32_MAX };
+struct run_profile_node { // a frame, and the stack of its callers
+	uint64_t offset;
+	uint32_t module, parent; // indices; the parent precedes its node
+};
+struct run_profile_sample {
+	int64_t t_ns;
+	double weight;
+	int32_t tid;
+	uint32_t node;
+};
+struct run_profile_symbol {
+	uint32_t module;
+	uint64_t begin, size;
+	const char *name;
+};
+struct run_profile_data {
+	const char *event; // of the last recording; NULL: the run has no profile
+	int64_t hz, n_lost;
+	struct run_profile_module *modules;
+	size_t n_modules;
+	struct run_profile_node *nodes;
+	size_t n_nodes;
+	struct run_profile_sample *samples; // ascending in time
+	size_t n_samples;
+	struct run_profile_symbol *symbols; // ascending by module and begin
+	size_t n_symbols;
+};
+// Everything is in the arena. A run without a profile is no error: event is NULL. Errors of run_load.
+int run_load_profile(const char *path, struct arena *arena, struct run_profile_data *ret_profile, struct wattle_error *reterr);

@@ -21,7 +21,7 @@ enum statement {
 
 /* In a fast sampling most rows are short: no metric has a value beyond the first ones. Several of them in one
  * statement take two thirds of the time that they take one by one. They wait until there are enough. */
-enum { SHORT_METRICS = 3, SHORT_ROWS = 8 };
+enum { SHORT_METRICS = 3, SHORT_ROWS = 24 };
 struct short_rows {
 	sqlite3_stmt *insert;
 	const struct record *rows[SHORT_ROWS];
@@ -38,6 +38,7 @@ struct state {
 	int64_t segment;  // row of this recording
 	int64_t shift_ns; // added to every time: an appended segment may have another clock
 	struct run_spans spans;
+	struct run_profile profile;
 	bool finished;
 };
 
@@ -292,6 +293,8 @@ static int write_rows(struct state *s, const struct store_delivery *delivery)
 		r = write_event(s, &delivery->events[i]);
 	if (r == SQLITE_OK)
 		r = run_spans_write(&s->spans, &delivery->spans);
+	if (r == SQLITE_OK && delivery->profile.event != NULL)
+		r = run_profile_write(&s->profile, s->db, s->segment, s->shift_ns, &delivery->profile);
 	return r == SQLITE_OK ? sql_run(s->statements[STATEMENT_COMMIT]) : r;
 }
 
@@ -377,6 +380,7 @@ static void release_statements(struct state *s)
 		sqlite3_finalize(s->statements[i]);
 	for (size_t i = 0; i < METRIC_SCOPES; i++)
 		sqlite3_finalize(s->short_rows[i].insert);
+	run_profile_close(&s->profile);
 	memset(s->statements, 0, sizeof(s->statements));
 	memset(s->short_rows, 0, sizeof(s->short_rows));
 }

@@ -52,3 +52,17 @@ int run_spans_spill(struct run_spans *spans, const struct store_spans *rows); //
 // remaining entries in it.
 int run_spans_merge_spool(struct run_spans *spans, const struct store_footer *footer);
 void run_spans_close(struct run_spans *spans);
+
+/* Writes the tables of a profile (--profile), which only run files with a profile have. Internal to src/store. */
+
+struct run_profile {
+	sqlite3 *db; // borrowed; NULL: nothing was written yet
+	sqlite3_stmt *statements[5];
+	int64_t segment, shift_ns;
+	int64_t module_offset, node_offset; // added to the recorder's numbers, to continue after those of the file
+};
+
+// Inside a transaction. SQLite result code.
+int run_profile_write(struct run_profile *profile, sqlite3 *db, int64_t segment, int64_t shift_ns,
+	const struct store_profile *rows);
+void run_profile_close(struct run_profile *profile);

@@ -156,9 +156,10 @@ static bool is_plain(sqlite3 *db)
 
 static bool is_known(const char *name)
 {
-	static const char *const of_tracking[] = {"data", "static_data"};
-	for (size_t i = 0; i < ARRAY_SIZE(of_tracking); i++)
-		if (sqlite3_stricmp(name, of_tracking[i]) == 0)
+	static const char *const others[] = {"data", "static_data", "profile", "profile_module", "profile_stack",
+		"profile_sample", "profile_symbol"};
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (sqlite3_stricmp(name, others[i]) == 0)
 			return true;
 	size_t n;
 	const struct schema_column *columns = schema_columns(&n);

@@ -101,6 +101,46 @@ struct store_spans {
 	size_t n_marks;
 };
 
+/* Call stacks sampled with --profile. Modules and stack nodes are numbered from 0 in each recording; a node is a frame and the
+ * stack of its callers, so that stacks share their common part. */
+enum { PROFILE_BUILD_ID_SIZE = 20 };
+enum { PROFILE_NO_PARENT = UINT32_MAX };
+struct store_profile_module {
+	const char *path; // of the file; "[kernel]", "[vdso]", "[unknown]", or the perf map of a process with generated code
+	unsigned char build_id[PROFILE_BUILD_ID_SIZE];
+	size_t build_id_size;                 // 0: unknown
+	int64_t inode, size_bytes, mtime_ns; // of the file while it was mapped; VALUE_MISSING unknown
+};
+struct store_profile_node {
+	uint64_t offset;         // in the module's file; an address where code is generated
+	uint32_t module, parent; // parent: the caller's node; PROFILE_NO_PARENT: none
+};
+struct store_profile_sample { // ascending in time
+	int64_t t_ns;
+	uint64_t weight; // sampling period in the event's unit: ns, or cycles
+	int32_t tid;
+	uint32_t stack; // node of the innermost frame
+};
+struct store_profile_symbol { // a name of generated code
+	uint32_t module;
+	uint64_t begin, size;
+	const char *name;
+};
+struct store_profile {
+	const char *event; // "cycles", "cpu-clock"; with ":u", user code only. NULL: no profile
+	int64_t hz;
+	int64_t n_samples, n_lost; // since the start of the recording
+	uint32_t first_module, first_node; // numbers of the first ones below
+	const struct store_profile_module *modules;
+	size_t n_modules;
+	const struct store_profile_node *nodes;
+	size_t n_nodes;
+	const struct store_profile_sample *samples;
+	size_t n_delivered;
+	const struct store_profile_symbol *symbols;
+	size_t n_symbols;
+};
+
 // One delivery to a store; empty parts are zero.
 struct store_delivery {
 	const struct batch *batch; // NULL: no sample
@@ -109,6 +149,7 @@ struct store_delivery {
 	const struct store_event *events;
 	size_t n_events;
 	struct store_spans spans;
+	struct store_profile profile;
 };
 
 /* Results known after the last sample. */

@@ -114,3 +114,29 @@ int64_t push_backoff_ns(int n);
  * sub_tracking_read. */
 int tracking_files_blocks(const char *tracking_file, const char *sub_tracking_file, struct arena *arena,
 	struct tracking_findings *ret_findings, struct wattle_error *reterr);
+
+/* Functions of a profiled run. */
+
+struct elf_symbol {
+	uint64_t begin, size; // virtual address; size 0: up to the next symbol
+	const char *name;     // as in the file, mangled
+};
+struct elf_segment {
+	uint64_t offset, size, address; // in the file, and where it is loaded
+};
+struct elf_symbols {
+	struct elf_symbol *at; // owned; ascending by begin
+	size_t n;
+	struct elf_segment *segments; // owned
+	size_t n_segments;
+	char *names; // owned
+};
+/* Symbols of the file itself, of its separate debug file (by build ID or .gnu_debuglink), or at least its dynamic ones. -ESTALE:
+ * the file is not the one that was mapped; -EINVAL: not an ELF file, or damaged; -ENODATA: no symbols; errors of open. */
+int elf_symbols_read(const struct run_profile_module *module, struct elf_symbols *ret_symbols);
+void elf_symbols_finish(struct elf_symbols *symbols);
+// Name of the function at an offset in the file; NULL: unknown.
+const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t offset);
+
+// The function of each node of a profile, in the arena. -ENOMEM.
+int function_names_make(const struct run_profile_data *profile, struct arena *arena, struct function_names *ret_names);

@@ -83,9 +83,12 @@ def all_of_them(workdir):
     prepare(workdir)
     env = surroundings(workdir)
     found = list(examples(workdir))
+    may_profile = workdir.wattle("run", "-q", "--profile", "-o", "probe.sqlite", "--", "true").returncode == 0
     assert len(found) > 15 and {"run", "cap set", "report"} <= {command for command, _ in found}, found
     for command, line in found:
         if command in LEFT_OUT and command != "attach":
+            continue
+        if "profile" in line and not may_profile:
             continue
         script = f"sleep 2 & sleep 0.2; {line}" if command == "attach" else line
         done = workdir.finish(workdir.start("-c", script, program="/bin/sh", env=env))

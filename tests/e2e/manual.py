@@ -39,7 +39,7 @@ def pages(workdir):
                 continue  # "list|get|…": the page has each of them instead
             assert usage in " ".join(page.split("\n")), (name, usage)
             for letter, option in OPTION.findall(help_text.partition("\noptions:\n")[2].partition("\nexamples:\n")[0]):
-                assert re.search(rf"^(-{letter}, )?--{option}( .*)?$", page, re.MULTILINE), (name, option)
+                assert re.search(rf"^(-{letter}, )?--{option}( .*|\[=.*)?$", page, re.MULTILINE), (name, option)
             for line in re.findall(r"^  (wattle .*)$", help_text.partition("\nexamples:\n")[2], re.MULTILINE):
                 assert f".B {line}\n" in page, (name, line)
 

@@ -25,6 +25,7 @@ LINES = {f"jsonl-{kind}" for kind in ("run", "segment", "device", "sample", "dev
                                       "span", "user-metric")}
 DOCUMENTS = {"run": {"report"}, "attach": {"report"}, "report": {"report", "job", "charts"},
              "blocks": {"blocks", "tracking"},
+             "functions": {"functions"},
              "compare": {"compare"}, "bench": {"bench"}, "export": LINES, "list": {"list"}, "model": {"model"},
              "serve": {"now"},
              "sensors": {"sensors", "idle-baseline"},  # idle-baseline: sensors_idle.py
@@ -273,6 +274,17 @@ def store(workdir):
         assert workdir.wattle("push", "-q", made_run(workdir, "training"), server.url()).returncode == 0
         assert document(workdir, "store-status", "store", "status", server.url(), "--json")["runs"] == 1
         assert len(document(workdir, "list", "list", "--store", server.url(), "--json")) == 1
+
+
+@test
+def functions(workdir):
+    """functions of a profiled run, with and without energy"""
+    for options in ((), ("--call-graph", "none")):
+        done = workdir.wattle("run", "-q", "--overwrite", "-o", "f.sqlite", "--profile=997", *options, "--", BURNER, "cpu",
+                              "0.3")
+        if done.returncode == 125 and "perf_event_open" in done.stderr:
+            raise Skip(done.stderr.strip())
+        assert document(workdir, "functions", "functions", "f.sqlite", "--format", "json")["functions"], done.stderr
 
 
 @test

@@ -14,7 +14,7 @@ class Machine:
     """`train()` and `validate()` are the work of a batch. The true figures are sums over the run, from start() on."""
 
     def __init__(self, player, gpu_w):
-        self._player, self._gpu_w = player, gpu_w
+        self._player, self.gpu_w = player, gpu_w
         self.train_j = self.train_s = self.validation_j = self.validation_s = 0.0
         self._at, self._is_training = None, False
         self.waited_s = 0.0
@@ -36,7 +36,7 @@ class Machine:
     def _add(self, joules):
         now = time.monotonic()
         seconds, self._at = now - self._at, now
-        joules += self._gpu_w * seconds
+        joules += self.gpu_w * seconds
         if self._is_training:
             self.train_j, self.train_s = self.train_j + joules, self.train_s + seconds
         else:
@@ -87,6 +87,8 @@ def check_figures(lines, steps_of, truth):
     seconds = sum(line["wattle/j_per_step"] * steps_of(line) / line["wattle/power_w"] for line in lines if line["wattle/power_w"])
     truth.near(joules, truth.train_j)
     truth.near(joules / seconds, truth.train_j / truth.train_s, seconds)
+    gpu_j = sum(line.get("wattle/gpu_j_per_step", 0) * steps_of(line) for line in lines)
+    truth.near(gpu_j, truth.gpu_w * truth.train_s)
 
 
 def blocks(workdir, path="run.sqlite"):

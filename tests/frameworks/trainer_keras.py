@@ -67,9 +67,9 @@ def recorded(workdir):
 
 @test
 def energy_in_history(workdir):
-    """figures of each epoch in History add up to the training's energy, without validation; blocks and samples"""
+    """CPUs and a GPU: figures of each epoch in History add up to the training's energy, without validation; blocks and samples"""
     assert keras.backend.backend() == os.environ["KERAS_BACKEND"]
-    with machine(workdir) as simulated, recorded(workdir):
+    with machine(workdir, gpu_w=100) as simulated, recorded(workdir):
         lines = lines_of(fit(simulated, [EnergyCallback(samples=BATCH)]))
     check_figures(lines, lambda line: STEPS, simulated)
     near(lines[0]["wattle/j_per_sample"], lines[0]["wattle/j_per_step"] / BATCH, relative=1e-9)

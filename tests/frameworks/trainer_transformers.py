@@ -83,8 +83,8 @@ def figures(state):
 
 @test
 def energy_in_the_log(workdir):
-    """two epochs with evaluation: figures in log_history add up to the training's energy; samples, tokens and blocks"""
-    with machine(workdir) as simulated, recorded(workdir):
+    """two epochs with evaluation, CPUs and a GPU: figures in log_history add up to the training's energy; samples, tokens and blocks"""
+    with machine(workdir, gpu_w=100) as simulated, recorded(workdir):
         used = trainer(workdir, simulated, EnergyCallback(), eval_strategy="epoch", include_num_input_tokens_seen="all")
         used.train()
     lines = figures(used.state)

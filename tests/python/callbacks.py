@@ -8,12 +8,12 @@ from package import python
 
 COUNTER = """
     import math, types, wattle, wattle._training as training
-    used_j = 0.0
+    used_j, gpu = 0.0, False
     class Meter:
         def start(self): self.at = used_j
         def read(self):
             joules = used_j - self.at
-            return types.SimpleNamespace(total_j=joules, seconds=joules / 2, estimated=False)
+            return types.SimpleNamespace(total_j=joules, gpu_j=joules / 4 if gpu else math.nan, seconds=joules / 2, estimated=False)
         def close(self): pass
     training._wattle = types.SimpleNamespace(**{**vars(training._wattle), "Meter": Meter})
     def use(joules):
@@ -149,7 +149,7 @@ def lightning(workdir):
     import numpy, pytorch_lightning as lightning
     from wattle.torch.lightning import EnergyCallback
     assert issubclass(EnergyCallback, lightning.Callback)
-    module = lightning.Module()
+    module, gpu = lightning.Module(), True
     batch = {"input_ids": numpy.zeros((8, 16)), "labels": numpy.zeros(8)}
     trainer = lightning.Trainer([EnergyCallback(every=4)], use)
     trainer.fit(module, [batch] * 4, 2)
@@ -163,6 +163,7 @@ def lightning(workdir):
     near(first["wattle/j_per_sample"], 0.5)
     near(first["wattle/j_per_token"], 16 / (4 * 8 * 16))
     near(first["wattle/power_w"], 2)
+    near(first["wattle/gpu_j_per_step"], 1)
     assert blocks(workdir) == {"epoch": 2, "step": 8, "validation": 2, "sanity check": 1}, blocks(workdir)
     assert workdir.rows("SELECT name, count(*), sum(value) FROM user_metric GROUP BY name ORDER BY name") \
         == [("samples", 8, 64.0), ("tokens", 8, 1024.0)]
@@ -236,6 +237,7 @@ def keras(workdir):
     recorder.stop()
     """)
     for logs in eval(lines[-1]):
+        assert "wattle/gpu_j_per_step" not in logs, logs  # no GPU
         near(logs["wattle/j_per_step"], 4)
         near(logs["wattle/j_per_sample"], 4 / 16)
     assert blocks(workdir) == {"epoch": 2, "step": 10, "validation": 2}, blocks(workdir)

@@ -64,9 +64,10 @@ def play(path, counter):
     out = os.open(counter, os.O_WRONLY)
     while os.getppid() > 1:
         time.sleep(PERIOD_S - time.monotonic() % PERIOD_S)
+        now = time.monotonic()  # before the setting, which may change while this process waits: the counter would decrease later
         (n,) = struct.unpack_from("q", shared, 0)
         since, watts, energy_j = SLOT.unpack_from(shared, 8 + n % SLOTS * SLOT.size)
-        uj = START_UJ + round((energy_j + watts * (time.monotonic() - since)) * 1e6)
+        uj = START_UJ + round((energy_j + watts * (max(now, since) - since)) * 1e6)
         os.pwrite(out, f"{uj:<22}\n".encode(), 0)
 
 

@@ -36,8 +36,8 @@ class _Hooks:
     every    steps between two figures in the log; 0: none
 
     A step is a batch of training: the time between on_train_batch_start and on_train_batch_end. The figures
-    (wattle/j_per_step, wattle/j_per_sample, wattle/j_per_token, wattle/power_w) are of the whole machine, and logged
-    by its global rank 0.
+    (wattle/j_per_step, wattle/gpu_j_per_step with a GPU, wattle/j_per_sample, wattle/j_per_token, wattle/power_w) are of
+    the whole machine, and logged by its global rank 0.
 """
 
     def __init__(self, samples: Count = None, tokens: Count = None, every: int = 50) -> None:

@@ -14,3 +14,12 @@ void usage_make(const struct findings *findings, const struct columns *columns, 
  * maxima. If a recorder died before it wrote its footer, the segment's last samples replace it; a figure that they do
  * not have is unknown. */
 void footer_figures(const struct run *run, struct findings *findings);
+
+/* functions_energy.c: energy and CPU time of each sample of a profile. -ENOMEM. */
+struct sample_share {
+	double energy_j, cpu_s;
+};
+int functions_shares(const struct findings *findings, const struct run_profile_data *profile, struct arena *arena,
+	struct sample_share **ret_shares);
+// Whether the energy of a domain is known, in the total, and divided among functions.
+bool functions_divide_domain(const struct findings *findings, size_t domain);

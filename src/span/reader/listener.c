@@ -215,10 +215,13 @@ static void drop_silent(struct listener *listener, size_t at)
 		(--listener->n_silent - at) * sizeof(listener->silent[0]));
 }
 
-static void keep_silent(struct listener *listener, int connection, int64_t now_ns)
+static void keep_silent(struct listener *listener, const struct listener_callbacks *hooks, int connection, int64_t now_ns)
 {
-	if (listener->n_silent == LISTENER_SILENT_MAX)
+	if (listener->n_silent == LISTENER_SILENT_MAX) {
+		// Its message may have arrived since it was last read; the sender has no reply to wait for.
+		(void)listen_to(listener, listener->silent[0].fd, hooks);
 		drop_silent(listener, 0);
+	}
 	if (wait_for(listener, connection) < 0) {
 		close(connection);
 		return;
@@ -249,7 +252,7 @@ bool listener_serve(struct listener *listener, const struct listener_callbacks *
 		if (listen_to(listener, connection, hooks))
 			close(connection);
 		else
-			keep_silent(listener, connection, now_ns);
+			keep_silent(listener, hooks, connection, now_ns);
 	}
 	return true;
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SIMULATIONS_MAX = 600, RUNS_MAX = 30, COMMANDS_MAX = 4 };
+enum { SIMULATIONS_MAX = 300, RUNS_MAX = 30, COMMANDS_MAX = 4 };
 
 static double uniform(struct rng *rng)
 {
@@ -72,14 +72,14 @@ static const struct simulation_row {
 	double min_coverage;    // coverage of the median's interval; 95 % less what chance and few runs take
 	double max_false_finds; // of 5 %, plus what chance adds
 } rows[] = {
-	{"5 runs each, scattering by 2 %", even, 5, 2, 600, 0.91, 0.07},
-	{"10 runs each", even, 10, 2, 300, 0.91, 0.075},
+	{"5 runs each, scattering by 2 %", even, 5, 2, 300, 0.91, 0.07},
+	{"10 runs each", even, 10, 2, 150, 0.91, 0.075},
 	{"30 runs each", even, 30, 2, 100, 0.88, 0.10},
-	{"5 runs with a long tail", skewed, 5, 2, 600, 0.91, 0.07},
-	{"10 runs with a long tail", skewed, 10, 2, 300, 0.91, 0.075},
+	{"5 runs with a long tail", skewed, 5, 2, 300, 0.91, 0.07},
+	{"10 runs with a long tail", skewed, 10, 2, 150, 0.91, 0.075},
 	{"30 runs with a long tail", skewed, 30, 2, 100, 0.88, 0.10},
-	{"10 runs, scattering by 30 %", wide, 10, 2, 300, 0.91, 0.075},
-	{"10 runs with many equal values", coarse, 10, 2, 300, 0.91, 0.075},
+	{"10 runs, scattering by 30 %", wide, 10, 2, 150, 0.91, 0.075},
+	{"10 runs with many equal values", coarse, 10, 2, 150, 0.91, 0.075},
 	{"10 runs of four commands: a false positive in any of three comparisons counts", even, 10, 4, 150, 0.91, 0.09},
 };
 

@@ -184,22 +184,37 @@ static void first_sample(void **state)
 	stage_close(&stage);
 }
 
+static const struct pace { // in the 200 ms after the first sample
+	const char *teaches;
+	int64_t interval_ms;
+	int known; // samples with values of /proc
+} paces[] = {
+	{"interval of 1 ms: counters are read each time, /proc at 50, 100, 150 and 200 ms", 1, 4},
+	{"interval of 7 ms: /proc at 49, 98, 147 and 196 ms, so windows of 100 ms keep two readings", 7, 4},
+	{"interval of 10 ms, a tick of /proc: everything each time", 10, 20},
+	{"interval of 100 ms: everything each time", 100, 2},
+};
+
 static void slow_files_wait(void **state)
 {
+	const struct pace *pace = *state;
 	struct stage stage;
 	stage_open(&stage, false);
-	tick(&stage, 100);
-	set_energy(&stage, "1700000\n");
-	tick(&stage, 1); // a millisecond later: /proc is unchanged, the counter is not
-	const int64_t *run = last_of(&stage.batch, METRIC_RUN)->values;
-	assert_false(value_ok(run[RUN_SYSTEM_BUSY]));
-	assert_false(value_ok(run[RUN_MAIN_RSS]));
-	assert_int_equal(last_of(&stage.batch, METRIC_DEVICE)->values[DEVICE_ENERGY], 700000);
-	tick(&stage, 10);
-	run = last_of(&stage.batch, METRIC_RUN)->values;
-	assert_true(value_ok(run[RUN_SYSTEM_BUSY]));
-	assert_true(value_ok(run[RUN_MAIN_RSS]));
-	assert_false(value_ok(run[RUN_MAIN_PSS])); // not yet within the budget
+	stage.sampler.options.interval_ns = pace->interval_ms * NS_PER_MS;
+	tick(&stage, pace->interval_ms);
+	int known = 0;
+	for (int64_t t_ms = pace->interval_ms; t_ms <= 200; t_ms += pace->interval_ms) {
+		char energy_uj[24];
+		snprintf(energy_uj, sizeof(energy_uj), "%d\n", (int)(1000000 + t_ms));
+		set_energy(&stage, energy_uj);
+		tick(&stage, pace->interval_ms);
+		const int64_t *run = last_of(&stage.batch, METRIC_RUN)->values;
+		assert_int_equal(value_ok(run[RUN_SYSTEM_BUSY]), value_ok(run[RUN_MAIN_RSS]));
+		known += value_ok(run[RUN_SYSTEM_BUSY]);
+		assert_int_equal(last_of(&stage.batch, METRIC_DEVICE)->values[DEVICE_ENERGY], t_ms);
+	}
+	assert_int_equal(known, pace->known);
+	assert_false(value_ok(last_of(&stage.batch, METRIC_RUN)->values[RUN_MAIN_PSS])); // not yet within the budget
 	stage.sampler.read_all = true;
 	tick(&stage, 1);
 	assert_true(value_ok(last_of(&stage.batch, METRIC_RUN)->values[RUN_SYSTEM_BUSY]));
@@ -266,7 +281,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, films, check_film);
 	ROWS_ADD_ONE(&tests, "first sample: contains every readable value", first_sample);
-	ROWS_ADD_ONE(&tests, "files without news are not read again, counters are", slow_files_wait);
+	ROWS_ADD(&tests, paces, slow_files_wait);
 	ROWS_ADD_ONE(&tests, "full batch: samples are lost and counted, peaks are kept", full_batch);
 	ROWS_ADD_ONE(&tests, "held command: not sampled while it is still a copy of the recorder", held_command);
 	ROWS_ADD_ONE(&tests,

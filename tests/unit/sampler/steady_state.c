@@ -62,7 +62,7 @@ static void no_allocation_while_sampling(void **state)
 	struct tree tree;
 	struct sampler sampler;
 	struct batch batch;
-	const struct sampler_options options = {.interval_ns = NS_PER_MS, .budget_percent = 100, .per_process = true};
+	const struct sampler_options options = {.interval_ns = 10 * NS_PER_MS, .budget_percent = 100, .per_process = true};
 	assert_int_equal(env_open(&env, NULL), 0);
 	assert_int_equal(sensor_set_open(&sensors, &env, &(struct sensor_options){0}, NULL), 0);
 	assert_int_equal(tree_open(&tree, &env, root, 0), 0);

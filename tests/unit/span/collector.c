@@ -36,8 +36,20 @@ static void on_mark(void *data, const struct span_mark_row *row)
 {
 }
 
+// A connection whose message is sent while another ring is received.
+static struct {
+	int connection, ring_fd;
+	struct ring_hello hello;
+} late = {-1, -1, {0}};
+
 static pid_t admit_all(void *data, const struct received_ring *received)
 {
+	if (late.connection >= 0) {
+		assert_true(ring_client_send(late.connection, &late.hello, sizeof(late.hello), late.ring_fd, 1));
+		close(late.connection);
+		close(late.ring_fd);
+		late.connection = -1;
+	}
 	return received->pid;
 }
 
@@ -263,11 +275,42 @@ static void ring_behind_others_belongs_to_its_process(void **state)
 	teardown(&f);
 }
 
+static void message_that_arrives_before_the_connection_is_closed(void **state)
+{
+	struct fixture f;
+	struct ring_client client;
+	unsigned n_records;
+	char name[64];
+	int silent[LISTENER_SILENT_MAX];
+	setup(&f, SMALL);
+	late.hello = (struct ring_hello){.magic = RING_MAGIC, .version = RING_VERSION, .n_records = SMALL, .pid = getpid()};
+	assert_true(ring_client_address(&n_records, &late.hello.token, name));
+	for (int i = 0; i < LISTENER_SILENT_MAX; i++)
+		silent[i] = ring_client_connect(name);
+	while (f.collector.listener.n_silent < LISTENER_SILENT_MAX)
+		(void)span_collector_serve(&f.collector);
+	late.ring_fd = ring_client_memory(ring_bytes(SMALL), F_SEAL_SHRINK | F_SEAL_GROW);
+	struct ring_header header = {.magic = RING_MAGIC, .version = RING_VERSION, .n_records = SMALL};
+	assert_int_equal(pwrite(late.ring_fd, &header, sizeof(header), 0), sizeof(header));
+	assert_true(ring_client_open_sized(&client, 9, 0));
+	late.connection = silent[0];
+	int another = ring_client_connect(name);
+	while (f.collector.totals.n_rings < 1 || f.collector.listener.n_accepted < LISTENER_SILENT_MAX + 2)
+		(void)span_collector_serve(&f.collector);
+	assert_int_equal(f.collector.totals.n_rings, 2);
+	for (int i = 1; i < LISTENER_SILENT_MAX; i++)
+		close(silent[i]);
+	close(another);
+	teardown(&f);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD_ONE(&tests, "drain: ends with its time slice, the next one continues",
 		a_drain_ends_with_its_slice);
+	ROWS_ADD_ONE(&tests, "65th silent connection: the oldest is read once more before it is closed",
+		message_that_arrives_before_the_connection_is_closed);
 	ROWS_ADD_ONE(&tests, "drain of many rings: reads as many as its time slice allows", many_small_rings);
 	ROWS_ADD_ONE(&tests, "ring larger than requested: refused; smaller: read", other_sizes_are_refused);
 	ROWS_ADD_ONE(&tests, "twelve rings of 16 MiB: at most 128 MiB stay mapped",
