@@ -227,7 +227,7 @@ def run_all(tests, idle):
                 running[pool.submit(run, test)] = test
                 one_judges_time = True
             places = PROGRAMS_A_CPU * (cpus - 1 if one_judges_time else cpus)
-            most = places + 1 if one_judges_time else PROGRAMS_A_CPU_MOST * cpus
+            most = places + 3 if one_judges_time else PROGRAMS_A_CPU_MOST * cpus
             is_idle = (idle.add(running.values()) or 0) > IDLE_CPUS
             while beside and (n := sum(test["is_parallel"] for test in running.values())) < most and (n < places or is_idle):
                 is_idle = is_idle and n < places  # one more for each reading
