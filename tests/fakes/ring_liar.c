@@ -99,6 +99,11 @@ static void noise(uint64_t seed)
 		client.head += client.mask / 2;
 		ring_client_publish(&client);
 		usleep(5000);
+		for (int i = 0; !ring_client_has_room(&client, client.mask / 2); i++) { // a head beyond the ring is another case
+			if (i == 200)
+				return;
+			usleep(5000);
+		}
 	}
 }
 

@@ -26,14 +26,11 @@ static struct {
 // As the real library, for any number of threads: one of them reads the files at a time.
 static pthread_mutex_t files_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_files(void)
+// In a child: another thread of the parent may have held it. Taking it before each fork would wait for a thread that waits for a
+// lock of the program's own, which the forking thread has.
+static void renew_mutex(void)
 {
-	pthread_mutex_lock(&files_mutex);
-}
-
-static void unlock_files(void)
-{
-	pthread_mutex_unlock(&files_mutex);
+	pthread_mutex_init(&files_mutex, NULL);
 }
 
 // A handle is the address of one of these: a GPU, or an instance of it.
@@ -53,7 +50,7 @@ __attribute__((constructor)) static void loaded(void)
 {
 	library.loaded_ns = clock_ns(CLOCK_MONOTONIC);
 	library.wall_minus_monotonic_ns = clock_ns(CLOCK_REALTIME) - library.loaded_ns;
-	pthread_atfork(lock_files, unlock_files, unlock_files); // a child may call it
+	pthread_atfork(NULL, NULL, renew_mutex);
 }
 
 // For tests, by dlsym: from now on the time is t_ns since the epoch, until the next call; negative: real time again.
@@ -122,12 +119,12 @@ static int enter_library(const char *function, int64_t *ret_t_ns)
 {
 	fake_count(function);
 	const char *path = getenv("WATTLE_FAKE_NVML");
-	lock_files();
+	pthread_mutex_lock(&files_mutex);
 	int lock_fd = path != NULL ? fake_logs_lock(path, LOCK_SH) : -1;
 	bool is_loaded = refresh();
 	int64_t t_ns = fake_now_ns() - library.config.epoch_ns;
 	fake_logs_unlock(lock_fd);
-	unlock_files();
+	pthread_mutex_unlock(&files_mutex);
 	if (!is_loaded)
 		return DRIVER_NOT_LOADED;
 	*ret_t_ns = t_ns > 0 ? t_ns : 0;
