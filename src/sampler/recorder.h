@@ -154,7 +154,7 @@ struct profile_sink { // receives the records in order of time
 int profile_events_open(struct profile_events *events, const struct profile_options *options, pid_t tid, bool held,
 	struct wattle_error *reterr);
 int profile_events_add(struct profile_events *events, pid_t tid); // a further thread; -ESRCH: it has ended
-// Passes on what is older than until_ns; later records wait.
+// Delivers the records older than until_ns; later ones wait.
 void profile_events_read(struct profile_events *events, int64_t until_ns, const struct profile_sink *sink);
 void profile_events_close(struct profile_events *events);
 

@@ -13,7 +13,7 @@
 enum { NAME_MAX_BYTES = 4096, MANGLED_MAX_BYTES = 2048 };
 
 /* The C++ library's demangler, which every machine with C++ programs has; without it names stay mangled. It bounds its own
- * depth; the length of what it gets is bounded here. */
+ * depth; the length of its input is bounded here. */
 struct demangler {
 	char *(*demangle)(const char *mangled, char *out, size_t *size, int *status);
 };

@@ -167,7 +167,7 @@ static void add_row(struct work *work, const char *name, double energy_j, double
 	};
 }
 
-// What is left is smaller than this part of the target's energy: rounding.
+// A remainder below this fraction of the target's energy is rounding.
 static const double rounding = 1e-9;
 
 static int add_rest(struct work *work)

@@ -35,8 +35,8 @@ static void watts(void **state)
 	struct counter counters[DEVICES] = {0};
 	struct update_period periods[DEVICES] = {0};
 	int64_t rows[DEVICES][DEVICE_COUNT];
-	struct recorder_progress told;
-	const struct recorder_options options = {.progress = remember, .data = &told};
+	struct recorder_progress reported;
+	const struct recorder_options options = {.progress = remember, .data = &reported};
 	recorder = (struct recorder){
 		.options = &options,
 		.sampler = {.sensors = &set, .counters = counters, .rows = rows, .periods = periods},
@@ -52,11 +52,11 @@ static void watts(void **state)
 		running_energy_tick(&recorder.running, &recorder.sampler, recorder.start_ns);
 		recorder_report_progress(&recorder);
 		if (isnan(row->expected_w[i]))
-			assert_true(isnan(told.power_w));
+			assert_true(isnan(reported.power_w));
 		else
-			assert_float_equal(told.power_w, row->expected_w[i], 1e-6);
+			assert_float_equal(reported.power_w, row->expected_w[i], 1e-6);
 	}
-	assert_float_equal(told.energy_j, row->expected_j, 1e-6); // no energy is lost
+	assert_float_equal(reported.energy_j, row->expected_j, 1e-6); // no energy is lost
 	running_energy_close(&recorder.running);
 }
 
@@ -81,9 +81,9 @@ static void slow_counter(void **state)
 	struct counter counter = {0};
 	struct update_period period = {0};
 	int64_t rows[1][DEVICE_COUNT];
-	struct recorder_progress told;
+	struct recorder_progress reported;
 	int n_known = 0;
-	const struct recorder_options options = {.progress = remember, .data = &told};
+	const struct recorder_options options = {.progress = remember, .data = &reported};
 	recorder = (struct recorder){
 		.options = &options,
 		.sampler = {.sensors = &set,
@@ -107,10 +107,10 @@ static void slow_counter(void **state)
 		if (i % TICKS_A_LINE != 0 || i == 0)
 			continue;
 		recorder_report_progress(&recorder);
-		if (isnan(told.power_w))
+		if (isnan(reported.power_w))
 			continue;
 		n_known++;
-		assert_float_equal(told.power_w, POWER_W, 0.2 * POWER_W); // two readings of 100 ms in a second
+		assert_float_equal(reported.power_w, POWER_W, 0.2 * POWER_W); // two readings of 100 ms in a second
 	}
 	assert_true(n_known >= 2);
 	running_energy_close(&recorder.running);
